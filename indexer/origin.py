@@ -6,26 +6,16 @@ import os
 import platform
 import re
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
 _PACKAGES = (
-    "torch",
-    "faiss-cpu",
-    "faiss-gpu",
-    "faiss-gpu-cuvs",
-    "transformers",
-    "numpy",
-    "bm25s",
-    "ir-measures",
-    "accelerate",
-    "scikit-learn",
-    "sentence-transformers",
-    "txtai",
-    "lancedb",
-)
+    "torch faiss-cpu faiss-gpu faiss-gpu-cuvs transformers numpy bm25s ir-measures accelerate scikit-learn "
+    "sentence-transformers txtai lancedb"
+).split()
 
 
 @dataclass(frozen=True)
@@ -86,12 +76,8 @@ def _text_of(path: Path) -> str:
 
 
 def _versions() -> dict[str, str]:
-    installed = {name: _version(name) for name in _PACKAGES}
-    return {"python": platform.python_version(), **{name: version for name, version in installed.items() if version}}
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
+    versions = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions

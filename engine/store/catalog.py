@@ -118,7 +118,12 @@ def open_catalog(path: Path, *, read_only: bool) -> sqlite3.Connection:
     """SQLite's connection, in no transaction; a writer creates the file. Closing a reader never checkpoints."""
     query = "mode=ro" if read_only else "mode=rwc"
     if read_only and not os.access(path.parent, os.W_OK):
-        _refuse_log(path)
+        if has_log(path.parent):  # SQLite would ignore the newest commits
+            raise StorageError(
+                f"{path.parent} cannot be written, and {path.name}-wal holds commits that are not in the catalog; "
+                "open the index once where its folder can be written (longmatch show INDEX), or back it up there and "
+                "restore the backup here: longmatch upkeep backup INDEX FILE"
+            )
         query += "&immutable=1"
     connection = sqlite3.connect(
         f"file:{quote(str(path.resolve()))}?{query}",
@@ -144,16 +149,6 @@ def has_log(folder: Path) -> bool:
     """Whether a writer is at work in an index folder, or was killed there."""
     log = folder / f"{CATALOG_FILE}-wal"
     return log.exists() and log.stat().st_size > 0
-
-
-def _refuse_log(catalog: Path) -> None:
-    """Refuse a catalog whose newest commits are in a log that cannot be read: SQLite would ignore them."""
-    if has_log(catalog.parent):
-        raise StorageError(
-            f"{catalog.parent} cannot be written, and {catalog.name}-wal holds commits that are not in the catalog; "
-            "open the index once where its folder can be written (longmatch show INDEX), or back it up there and "
-            "restore the backup here: longmatch upkeep backup INDEX FILE"
-        )
 
 
 def check_file_names(names: Iterable[str], place: str) -> None:
@@ -185,12 +180,8 @@ def execute_in(connection: sqlite3.Connection, statement: str, values: Sequence[
     rows = []
     for first in range(0, len(values), _AT_ONCE):
         block = values[first : first + _AT_ONCE]
-        rows += connection.execute(statement.format(marks=_marks(block)), block).fetchall()
+        rows += connection.execute(statement.format(marks=", ".join("?" * len(block))), block).fetchall()
     return rows
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))
 
 
 def read_opened(connection: sqlite3.Connection) -> StoredRows:

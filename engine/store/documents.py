@@ -39,11 +39,7 @@ def content_hash(document: Document) -> str:
 def document_rows(
     encoded: Sequence[tuple[Document, EncodedDocument]], ids: Sequence[int], shard: int, first_chunk: int
 ) -> list[dict[str, Any]]:
-    """Rows of the documents table for a batch whose vectors follow each other in one shard.
-
-    Args:
-        first_chunk: id of the first chunk of the batch; the others follow, see `chunk_ids`.
-    """
+    """Rows of the documents table for a batch whose vectors follow each other in one shard; see `places`."""
     where = places([vectors for _, vectors in encoded], shard, first_chunk)
     return [
         {

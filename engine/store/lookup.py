@@ -133,7 +133,7 @@ def check_fields(snapshot: Documents, where: str) -> None:
         if not snapshot.has_field(key):
             names = snapshot.field_names()
             if names or snapshot.n_documents:
-                raise QueryError(_unknown(where, key, names))
+                raise QueryError(f"filter {where!r}: no document has the field {key!r}; {_known(key, names)}")
 
 
 def _all_kinds(folder: Path) -> dict[str, dict[str, int]]:
@@ -179,10 +179,6 @@ def check_field(folder: Path, name: str) -> None:
     names = list(stored_types(folder))
     if name not in names:
         raise QueryError(f"no document has the field {name!r}; {_known(name, names)}")
-
-
-def _unknown(where: str, key: str, names: list[str]) -> str:
-    return f"filter {where!r}: no document has the field {key!r}; {_known(key, names)}"
 
 
 def _known(key: str, names: list[str]) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +63,6 @@ class Manifest:
     partitions: tuple[Entry, ...]  # number p holds the documents whose hash is p modulo their number
     last_reference: int = 0  # versions only grow
     has_partial_reference: bool = False  # it was drawn while documents had no vectors
-
-    def with_counts(self, counts: list[tuple[int, int]]) -> Manifest:
-        """A copy with other numbers of documents and chunks of each partition."""
-        entries = (
-            replace(entry, n_documents=documents, n_chunks=chunks)
-            for entry, (documents, chunks) in zip(self.partitions, counts, strict=True)
-        )
-        return replace(self, partitions=tuple(entries))
 
 
 def partition_of(doc_id: str, n_partitions: int) -> int:

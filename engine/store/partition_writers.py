@@ -12,6 +12,7 @@ from typing import Any, Self
 from engine.errors import IndexMismatch, named_faults
 from engine.store.catalog import CATALOG_FILE
 from engine.store.manifest import (
+    Entry,
     Manifest,
     is_partitioned,
     partition_folders,
@@ -86,7 +87,8 @@ class PartitionWriters:
                 path.unlink()
 
     def _count(self) -> None:
-        counted = self.manifest.with_counts([_counts(writer) for writer in self.parts])
+        entries = zip(self.manifest.partitions, self.parts, strict=True)
+        counted = replace(self.manifest, partitions=tuple(_counted(entry, writer) for entry, writer in entries))
         if counted != self.manifest:
             self._write(counted)
 
@@ -102,12 +104,11 @@ def _folders(folder: Path) -> Iterator[Path]:
         yield path
 
 
-def _counts(writer: Writer) -> tuple[int, int]:
+def _counted(entry: Entry, writer: Writer) -> Entry:
+    statement = "SELECT count(*), coalesce(sum(n_chunks), 0) FROM documents"
     with writer.read() as connection:
-        counts: tuple[int, int] = connection.execute(
-            "SELECT count(*), coalesce(sum(n_chunks), 0) FROM documents"
-        ).fetchone()
-    return counts
+        n_documents, n_chunks = connection.execute(statement).fetchone()
+    return Entry(entry.folder, n_documents, n_chunks)
 
 
 def open_writers(folder: Path) -> PartitionWriters | Writer:

@@ -23,11 +23,7 @@ class Publisher(WritableIndex):
     """Records failures; publishes and withdraws files that can be rebuilt without encoding."""
 
     def record_failure(self, source: str, reason: str, doc_id: str = "") -> None:
-        """Record that a source could not be indexed, until it can be.
-
-        Args:
-            doc_id: that the document would have; empty if unknown.
-        """
+        """Record that a source could not be indexed, until it can be; `doc_id` is empty if unknown."""
         with self._transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", [source, reason, doc_id])
 

@@ -27,7 +27,7 @@ from engine.scoring.evidence import Scoring
 from engine.scoring.floor import Floor, FloorTable
 from engine.store.durable import Checksum, check_mapped, write_durably
 from engine.store.manifest import ReferenceFile
-from engine.store.tensors import CoarseRows, map_file, mapped_tensors, save_file
+from engine.store.tensors import CoarseRows, mapped_tensors, save_file
 from engine.words.common_sentences import StockWording
 from engine.words.statistics import Statistics, TermStatistics
 
@@ -122,11 +122,6 @@ def write_reference(folder: Path, reference: Reference) -> ReferenceFile:
     file = f"{REFERENCE_FOLDER}/{reference.version:06d}.safetensors"
     written = write_durably(folder / file, lambda unfinished: save_file(tensors, unfinished))
     return ReferenceFile(reference.version, reference.n_corpus, reference.n_documents, file, **asdict(written))
-
-
-def open_reference(path: Path, expected: Checksum) -> Reference:
-    """Check a file, then read it; errors as in `parse_reference`."""
-    return parse_reference(map_file(path), path, expected)
 
 
 def parse_reference(content: mmap.mmap | None, path: Path, expected: Checksum) -> Reference:

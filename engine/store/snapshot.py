@@ -10,7 +10,6 @@ Letters in shapes: N documents, R requested documents, D width.
 from __future__ import annotations
 
 import json
-import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
@@ -97,10 +96,6 @@ def _check_found(n_missing: int, what: str) -> None:
         raise IndexDamaged(
             f"{n_missing} documents have no {what} in the catalog; check it: longmatch upkeep verify INDEX"
         )
-
-
-def _unreadable(catalog: Path, error: Exception) -> IndexDamaged:
-    return IndexDamaged(f"{catalog} cannot be read ({error}); check it: longmatch upkeep verify INDEX")
 
 
 class Documents(Gathering, ABC):
@@ -390,11 +385,9 @@ class IndexSnapshot(Documents):
         reported = reported_commits(self.folder)
         self._connection = open_reader(catalog)
         try:
-            self._read_shared(catalog)
-            check_commits(self.meta, reported, str(catalog))
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            self._connection.close()
-            raise _unreadable(catalog, error) from error
+            with catalog_faults(catalog):
+                self._read_shared(catalog)
+                check_commits(self.meta, reported, str(catalog))
         except EngineError:
             self._connection.close()
             raise

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
@@ -38,18 +38,11 @@ _BYTES_PER_TOKEN = 4.4  # of text, to estimate the tokens of a document that no 
 
 Item = TypeVar("Item")
 Read: TypeAlias = Document | Unreadable
+_Batch: TypeAlias = tuple[list[Prepared], WordTables]  # documents that are committed together, and their terms
 StoredBatch: TypeAlias = list[tuple[int, Document]]  # catalog ids and documents that get their vectors together
 Vectors: TypeAlias = list[EncodedDocument | Unreadable]  # of each document of a batch; a failure has no token
 EncodeBatches: TypeAlias = Callable[[Iterator[StoredBatch]], Iterator[tuple[StoredBatch, Vectors, float]]]
 StoreVectors: TypeAlias = Callable[[Sequence[int], Sequence[EncodedDocument], WordTables], int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """Documents that are committed together, with their term counts."""
-
-    prepared: list[Prepared]
-    words: WordTables
 
 
 class Pipeline:
@@ -177,7 +170,7 @@ class Pipeline:
             yield self._counted(prepared)
 
     def _counted(self, prepared: list[Prepared]) -> _Batch:
-        return _Batch(prepared, self.writer.count_words([each.document for each in prepared]))
+        return prepared, self.writer.count_words([each.document for each in prepared])
 
     def _due(self, documents: Iterable[Read]) -> Iterator[Prepared]:
         for document, known in self._changed(documents):
@@ -248,19 +241,20 @@ class Pipeline:
                 self._seen.add(there.id)
 
     def _encode_and_commit(self, batch: _Batch) -> None:
-        documents = [prepared.document for prepared in batch.prepared]
-        encoded = self._vectors(batch.prepared)
-        needed = commit_bytes(documents, encoded, batch.words)
+        group, words = batch
+        documents = [prepared.document for prepared in group]
+        encoded = self._vectors(group)
+        needed = commit_bytes(documents, encoded, words)
         with self.disk.room_for(needed, f"a batch of {len(documents):,} documents"):
-            ids = self.writer.commit(list(zip(documents, encoded, strict=True)), batch.words)
+            ids = self.writer.commit(list(zip(documents, encoded, strict=True)), words)
         self._seen.update(ids)
         self._landed.extend(document.doc_id for document in documents)
-        n_replaced = sum(prepared.is_replacement for prepared in batch.prepared)
+        n_replaced = sum(prepared.is_replacement for prepared in group)
         self.report.n_added += len(documents) - n_replaced
         self.report.n_replaced += n_replaced
-        self.report.n_encoded += sum(prepared.segmented is not None for prepared in batch.prepared)
-        self.report.n_chunks_reused += sum(len(prepared.places) for prepared in batch.prepared)
-        self.report.n_tokens -= sum(prepared.n_tokens_reused for prepared in batch.prepared)
+        self.report.n_encoded += sum(prepared.segmented is not None for prepared in group)
+        self.report.n_chunks_reused += sum(len(prepared.places) for prepared in group)
+        self.report.n_tokens -= sum(prepared.n_tokens_reused for prepared in group)
         self._count(encoded)
         for document in documents:
             self.report.doubt(document)

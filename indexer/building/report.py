@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.readers import Unreadable
@@ -74,7 +74,8 @@ class BuildReport:
         return self.n_added + self.n_replaced + self.n_unchanged + len(self.failures)
 
 
-Progress: TypeAlias = Callable[[BuildReport], None]  # called after each commit
+# Called after each commit; `begin`, if it has that, is called with the activity, which changes until the run ends.
+Progress: TypeAlias = Callable[[BuildReport], None]
 
 
 class Activity:
@@ -93,8 +94,9 @@ class Activity:
     def begin(self) -> None:
         """Reading begins now."""
         self._started = time.perf_counter()
-        if isinstance(self._progress, LiveProgress):
-            self._progress.begin(self)
+        begin: Callable[[Activity], None] | None = getattr(self._progress, "begin", None)
+        if begin is not None:
+            begin(self)
 
     def report_progress(self) -> None:
         """Call the progress after a commit."""
@@ -123,11 +125,3 @@ class Activity:
             return 0.0
         encoder, n_documents, n_chunks, n_before = batch
         return n_documents * min(1.0, (encoder.n_read - n_before) / max(1, n_chunks))
-
-
-@runtime_checkable
-class LiveProgress(Protocol):
-    """Progress that is shown between commits too."""
-
-    def begin(self, activity: Activity) -> None:
-        """A run begins; `activity` changes until it ends."""

@@ -108,7 +108,7 @@ class BuildProgress(_Progress):
             self._bar = _Bar(self._stream, self._state)
 
     def begin(self, activity: Activity) -> None:
-        """Follow the activity of the run between commits; see `indexer.building.report.LiveProgress`."""
+        """Follow the activity of the run between commits; see `indexer.building.report.Progress`."""
         self._activity = activity
 
     def __call__(self, report: BuildReport) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from engine.errors import IndexDamaged, IndexMismatch, named_faults
 from engine.store.ann import AnnIndex
-from engine.store.catalog import CATALOG_FILE, has_log, reading, rows_of
+from engine.store.catalog import CATALOG_FILE, NamedRow, has_log, reading, rows_of
 from engine.store.checks import (
     COMMITS_FILE,
     commits_of,
@@ -33,8 +34,9 @@ from engine.store.manifest import (
     read_manifest,
 )
 from engine.store.postings import Postings
-from engine.store.reference import open_reference
+from engine.store.reference import parse_reference
 from engine.store.shards import SHARD_FOLDER, ShardSet
+from engine.store.tensors import map_file
 from engine.store.writable import index_files, named_files, newest_shard, next_shard
 
 _ROWS = 256
@@ -99,7 +101,7 @@ def _check_partitions(folder: Path) -> list[Finding]:
             continue
         findings += [replace(one, where=f"{entry.folder}/{one.where}") for one in found]
     if (pinned := manifest.reference) is not None:
-        findings += _check_reference_file(folder, pinned)
+        findings += _check_reference(folder, pinned)
     return findings
 
 
@@ -129,7 +131,8 @@ def _check_index(folder: Path) -> list[Finding]:
             findings += _check_rows(connection)
             findings += _check_documents(connection)
             findings += _check_shards(connection, folder)
-            findings += _check_reference(connection, folder)
+            for row in rows_of(connection, "reference"):
+                findings += _check_reference(folder, row)
             findings += _check_generations(connection, folder, (meta.get("encoder") or {}).get("width", 0))
             if not findings or findings[0].damage is not Damage.COMMITS:
                 findings += _find_leftovers(connection, folder)
@@ -211,49 +214,48 @@ def _content_hashes(connection: sqlite3.Connection, ids: list[int]) -> dict[int,
 def _check_shards(connection: sqlite3.Connection, folder: Path) -> list[Finding]:
     findings = []
     for row in rows_of(connection, "shards"):
-        try:
-            shard = ShardSet(folder, [row])[row.id]
-            if (len(shard.documents), len(shard.chunks)) != (row.n_documents, row.n_chunks):
-                raise IndexDamaged(
-                    f"{row.file} holds {len(shard.documents)} documents and {len(shard.chunks)} chunks, "
-                    f"not {row.n_documents} and {row.n_chunks}"
-                )
-            if shard.words.n_documents != row.n_documents:
-                raise IndexDamaged(
-                    f"{row.file} holds term counts of {shard.words.n_documents} documents, not {row.n_documents}"
-                )
-        except IndexDamaged as error:
+        for finding in _damage(Damage.SHARD, row, partial(_check_shard, folder, row)):
             (n_lost,) = connection.execute("SELECT count(*) FROM documents WHERE shard_id = ?", [row.id]).fetchone()
-            findings.append(Finding(Damage.SHARD, row.file, f"{error}; it holds the vectors of {n_lost} documents"))
+            findings.append(replace(finding, what=f"{finding.what}; it holds the vectors of {n_lost} documents"))
     return findings
 
 
-def _check_reference(connection: sqlite3.Connection, folder: Path) -> list[Finding]:
-    pinned = (ReferenceFile(**row._asdict()) for row in rows_of(connection, "reference"))
-    return [finding for one in pinned for finding in _check_reference_file(folder, one)]
+def _check_shard(folder: Path, row: NamedRow) -> None:
+    shard = ShardSet(folder, [row])[row.id]
+    if (len(shard.documents), len(shard.chunks)) != (row.n_documents, row.n_chunks):
+        raise IndexDamaged(
+            f"{row.file} holds {len(shard.documents)} documents and {len(shard.chunks)} chunks, "
+            f"not {row.n_documents} and {row.n_chunks}"
+        )
+    if shard.words.n_documents != row.n_documents:
+        raise IndexDamaged(
+            f"{row.file} holds term counts of {shard.words.n_documents} documents, not {row.n_documents}"
+        )
 
 
-def _check_reference_file(folder: Path, pinned: ReferenceFile) -> list[Finding]:
+def _damage(damage: Damage, row: NamedRow | ReferenceFile, check: Callable[[], object]) -> list[Finding]:
+    """A finding if the check of a file raises an error."""
     try:
-        open_reference(folder / pinned.file, Checksum(pinned.size_bytes, pinned.digest))
+        check()
     except IndexDamaged as error:
-        return [Finding(Damage.REFERENCE, pinned.file, str(error))]
+        return [Finding(damage, row.file, str(error))]
     return []
+
+
+def _check_reference(folder: Path, pinned: NamedRow | ReferenceFile) -> list[Finding]:
+    path, written = folder / pinned.file, Checksum(pinned.size_bytes, pinned.digest)
+    return _damage(Damage.REFERENCE, pinned, lambda: parse_reference(map_file(path), path, written))
 
 
 def _check_generations(connection: sqlite3.Connection, folder: Path, width: int) -> list[Finding]:
     findings = []
     for row in (*rows_of(connection, "postings"), *rows_of(connection, "word_postings")):
-        try:
-            Postings.open(folder / row.file, Checksum(row.size_bytes, row.digest))
-        except IndexDamaged as error:
-            findings.append(Finding(Damage.GENERATION, row.file, str(error)))
+        path, written = folder / row.file, Checksum(row.size_bytes, row.digest)
+        findings += _damage(Damage.GENERATION, row, partial(Postings.open, path, written))
     for row in rows_of(connection, "generations"):
-        written = Checksum(row.size_bytes, row.digest)
-        try:
-            AnnIndex.open(folder / row.file, written, n_vectors=row.n_vectors, width=width, nprobe=row.nprobe)
-        except IndexDamaged as error:
-            findings.append(Finding(Damage.GENERATION, row.file, str(error)))
+        path, written = folder / row.file, Checksum(row.size_bytes, row.digest)
+        opened = partial(AnnIndex.open, path, written, n_vectors=row.n_vectors, width=width, nprobe=row.nprobe)
+        findings += _damage(Damage.GENERATION, row, opened)
     return findings
 
 
