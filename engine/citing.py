@@ -14,7 +14,7 @@ import numpy as np
 from engine.errors import QueryError
 from engine.index import Index
 from engine.references.extraction import citations_of, own_references
-from engine.references.reference import Kind
+from engine.references.identifiers import Kind
 from engine.text.document import Document, section_label
 from engine.text.segmentation import sentence_starts
 from engine.text.spans import Span

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, overload
 from engine.encoders.encoder import Vectors
 from engine.encoders.explanation import ModelExplanation
 from engine.errors import QueryError
-from engine.scoring.breakdown import Breakdown, SectionPair
 from engine.scoring.floor import Floor
+from engine.scoring.parts import Breakdown, SectionPair
 from engine.text.document import Document, MetadataValue
 from engine.text.section_kinds import SectionKind
 from engine.text.spans import Coverage, Span

@@ -13,7 +13,7 @@ import pytest
 
 from engine.errors import MissingExtra, QueryError
 from engine.result import Status, shown_spans
-from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair, TermPart
+from engine.scoring.parts import Breakdown, ChunkPart, SectionPair, TermPart
 from engine.store.documents import content_hash
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section, Span

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.encoders.explanation import ModelExplanation
-from engine.scoring.breakdown import Breakdown, TermPart, pair_columns
+from engine.scoring.parts import Breakdown, TermPart, pair_columns
 from engine.search.query import Query
 from engine.text.document import Document
 from engine.text.spans import Chunk, Span

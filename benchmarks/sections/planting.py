@@ -16,7 +16,7 @@ from benchmarks.systems import DocumentCosine
 from engine.encoders.encoder import Encoder
 from engine.encoders.explanation import ModelExplanation, strongest_pairs
 from engine.index import Index
-from engine.scoring.breakdown import Breakdown
+from engine.scoring.parts import Breakdown
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.segmentation import sentence_starts

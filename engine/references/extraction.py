@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from engine.references.identifiers import numbered
+from engine.references.identifiers import Kind, Reference, numbered
 from engine.references.law import cases, statutes
-from engine.references.reference import Kind, Reference
 from engine.text.document import Document
 from engine.text.spans import Span
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.references.reference import Kind, Reference
+from engine.references.identifiers import Kind, Reference
 from engine.references.reporters import CODE_WORDS, CODES, REPORTERS, STATES, WORDS, normal, place_in_reporter
 from engine.text.spans import Span
 

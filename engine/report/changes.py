@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from engine.report.lines import Line, Run, Style, columns, cut, cut_text, line
 from engine.report.page import render
 from engine.result import Result
-from engine.scoring.breakdown import pair_columns
+from engine.scoring.parts import pair_columns
 from engine.text.document import Document, section_label
 from engine.text.spans import Span
 from engine.words.languages import UNSPACED

@@ -21,7 +21,7 @@ from engine.report.quotes import Quote, Quotes
 from engine.report.rows import as_cell
 from engine.report.shares import STANDS_OUT, QuerySections
 from engine.result import Hit, Result
-from engine.scoring.breakdown import SectionPair
+from engine.scoring.parts import SectionPair
 from engine.text.document import Document, section_label
 from engine.text.outside import safe
 from engine.text.spans import Span

@@ -21,7 +21,7 @@ from engine.references.extraction import common_references
 from engine.report.quotes import Quote, Quotes
 from engine.report.shares import QuerySections, SectionShares, section_shares
 from engine.result import N_MATCHES, N_SNIPPETS
-from engine.scoring.breakdown import ChunkPart, SectionPair, TermPart
+from engine.scoring.parts import ChunkPart, SectionPair, TermPart
 from engine.store.documents import content_hash
 from engine.text.document import Document, section_label
 from engine.text.spans import Chunk, Coverage, Span

@@ -18,7 +18,7 @@ from engine.report.contract import SIDES, best_parts, hit_dicts, place_of, secti
 from engine.report.lines import pages_label
 from engine.report.section_map import SectionMap, section_map
 from engine.result import N_MATCHES, Hit, Result
-from engine.scoring.breakdown import pair_columns
+from engine.scoring.parts import pair_columns
 from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, section_label
 from engine.text.spans import Span
 from engine.words.places import after_heading

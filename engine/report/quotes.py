@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.result import Hit, shown_spans
-from engine.scoring.breakdown import N_TERMS, SectionPair, TermPart, term_columns
+from engine.scoring.parts import N_TERMS, SectionPair, TermPart, term_columns
 from engine.text.document import Document
 from engine.text.spans import Span
 from engine.words.common_sentences import StockSentence

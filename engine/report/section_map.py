@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.scoring.breakdown import PairColumns
+from engine.scoring.parts import PairColumns
 from engine.text.document import Document, section_label
 
 SHADES = 8

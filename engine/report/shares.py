@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from engine.result import Result
-from engine.scoring.breakdown import SectionPair, SectionSums, pair_columns
 from engine.scoring.floor import Floor
+from engine.scoring.parts import SectionPair, SectionSums, pair_columns
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.spans import Span

@@ -1,8 +1,7 @@
-"""The parts of a score: which section matches which, by which passages and words, for how much. Values and functions.
+"""A score is broken down into the parts of `engine.scoring.parts`.
 
 A component c adds v_c c^r to the score (`engine.scoring.evidence`); a part with a share of the
-component has the same share of this contribution. So contributions sum to the score. A pair of long documents
-has thousands of parts, of which few are read: section pairs and terms are arrays until one is read.
+component has the same share of this contribution. So contributions sum to the score.
 
 Letters in shapes: I query chunks, R targets, C chunks of one, P section pairs, T shared terms, n their places.
 """
@@ -10,16 +9,29 @@ Letters in shapes: I query chunks, R targets, C chunks of one, P section pairs, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lazy import Deferred, deferred
+from engine.lazy import deferred
 from engine.scoring.evidence import COMPONENTS, Components, Scoring, Thresholds, margin
+from engine.scoring.parts import (
+    N_TERMS,
+    Breakdown,
+    ChunkPart,
+    PairColumns,
+    RankedTerms,
+    SectionPair,
+    SectionPairs,
+    SectionSums,
+    SmallPairs,
+    TermColumns,
+    TermPart,
+)
 from engine.scoring.similarity import Matches
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind
@@ -31,149 +43,7 @@ from engine.words.places import PAIR, QueryText, TermPlaces, section_starts
 from engine.words.segmenter import segmenter_of
 from engine.words.titles import title_span
 
-N_TERMS = 10  # terms listed for a pair of sections
 KINDS_OF_TERMS = ("words", "pairs")
-
-PartT = TypeVar("PartT")
-
-
-class LazyParts(Sequence[PartT], Generic[PartT]):
-    """A sequence of parts, each made when it is first read; equal to any sequence of equal parts."""
-
-    def __init__(self, n_parts: int, make: Callable[[int], PartT]) -> None:
-        """Keep the function that makes a part by its place."""
-        self._n_parts = n_parts
-        self._make = make
-        self._made: dict[int, PartT] = {}
-
-    def __len__(self) -> int:
-        return self._n_parts
-
-    @overload
-    def __getitem__(self, at: int) -> PartT: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> tuple[PartT, ...]: ...
-
-    def __getitem__(self, at: int | slice) -> PartT | tuple[PartT, ...]:
-        if isinstance(at, slice):
-            return tuple(self._part(place) for place in range(self._n_parts)[at])
-        return self._part(range(self._n_parts)[at])
-
-    def _part(self, place: int) -> PartT:
-        if place not in self._made:
-            self._made[place] = self._make(place)
-        return self._made[place]
-
-    def __iter__(self) -> Iterator[PartT]:
-        return map(self._part, range(self._n_parts))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_is_equal, self, other))
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
-
-
-def _is_equal(one: object, other: object) -> bool:
-    return one == other
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkPart:
-    """A chunk of the query and its best match in the target."""
-
-    query: Span
-    target: Span
-    similarity: float
-    threshold: float  # that few documents of the reference exceed
-    weight: float  # share of the chunk component that the chunk has at similarity 1
-    contribution: float
-
-
-@dataclass(frozen=True, slots=True)
-class TermPart:
-    """A word, or a pair of neighbouring words, that both texts have."""
-
-    term: str  # as it is first written in the target
-    contribution: float
-    key: int = 0  # by which `TermPlaces` finds it: its hash, plus `PAIR` for a pair of words
-
-
-@dataclass(frozen=True, slots=True)
-class SectionPair:
-    """A section of the query and a section of the target, and all that matches between them."""
-
-    query_section: int
-    target_section: int
-    contribution: float  # of parts and words
-    parts: tuple[ChunkPart, ...]  # strongest first
-    words: float = 0.0  # contribution of all terms that both sections have
-    terms: tuple[TermPart, ...] = ()  # the strongest shared terms, strongest first
-
-
-@dataclass(frozen=True, slots=True)
-class SmallPairs:
-    """Weak section pairs as one part: those below the minimum contribution of a search, or beyond those listed."""
-
-    n_pairs: int  # at least 1; a section that is not divided is one pair with the whole target
-    contribution: float
-    words: float  # the amount of the contribution that words add
-
-
-@dataclass(frozen=True, slots=True)
-class SectionSums:
-    """What each section of the query adds to a score, over all of the target."""
-
-    contributions: NDArray[np.float64]  # (A,)
-    words: NDArray[np.float64]  # (A,) the amount that words add
-
-
-@dataclass(frozen=True, slots=True)
-class Breakdown(Deferred):
-    """All parts of one score; their contributions sum to it.
-
-    In the result of a search, all but the components is computed on first access.
-    """
-
-    pairs: Sequence[SectionPair]  # pairs of body sections, then the others; each group strongest first
-    terms: Sequence[TermPart]  # all terms, over the whole documents, strongest first
-    components: Mapping[str, float]  # contribution of chunks, words and pairs of words
-    small: SmallPairs | None = None  # the section pairs below the minimum of the search; None where there are none
-    # Of two very long texts only the strongest sections of the query are divided into pairs, `small` sums the others:
-    sections: SectionSums | None = None  # what each section of the query adds, divided or not; None where all are
-    # Where the terms of query and target stand; None for a breakdown that no search made.
-    places: tuple[TermPlaces, TermPlaces] | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def score(self) -> float:
-        """The sum of the parts."""
-        rest = self.beyond([])
-        return rest.contribution if rest else 0.0
-
-    def beyond(self, listed: Sequence[int]) -> SmallPairs | None:
-        """All section pairs but those listed as one part, the small ones included; None if there are none."""
-        columns = pair_columns(self.pairs)
-        columns = columns.of(np.delete(np.arange(len(self.pairs)), listed))
-        n_pairs = self.n_pairs - len(listed)
-        small = self.small or SmallPairs(0, 0.0, 0.0)
-        return (
-            None
-            if not n_pairs
-            else SmallPairs(
-                n_pairs,
-                float(columns.contributions.sum()) + small.contribution,
-                float(columns.words.sum()) + small.words,
-            )
-        )
-
-    @property
-    def n_pairs(self) -> int:
-        """All section pairs, the small ones included."""
-        return len(self.pairs) + (self.small.n_pairs if self.small else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,51 +107,6 @@ class _Chunks:
     contributions: NDArray[np.float64]  # (n,)
 
 
-@dataclass(frozen=True, slots=True)
-class PairColumns:
-    """Section pairs as arrays (P,)."""
-
-    query_sections: NDArray[np.int64]
-    target_sections: NDArray[np.int64]
-    contributions: NDArray[np.float64]
-    words: NDArray[np.float64]
-
-    def of(self, at: NDArray[np.int64] | NDArray[np.bool_] | slice) -> PairColumns:
-        """Some of the pairs."""
-        return PairColumns(self.query_sections[at], self.target_sections[at], self.contributions[at], self.words[at])
-
-
-def pair_columns(pairs: Sequence[SectionPair]) -> PairColumns:
-    """Section pairs as arrays, without making those of a search."""
-    if isinstance(pairs, _SectionPairs):
-        return pairs.columns
-    return PairColumns(
-        np.array([pair.query_section for pair in pairs], np.int64),
-        np.array([pair.target_section for pair in pairs], np.int64),
-        np.array([pair.contribution for pair in pairs], np.float64),
-        np.array([pair.words for pair in pairs], np.float64),
-    )
-
-
-class _SectionPairs(LazyParts[SectionPair]):
-    """The section pairs of one target."""
-
-    def __init__(
-        self, columns: PairColumns, passages: Mapping[tuple[int, int], list[ChunkPart]], words: _SharedTerms | None
-    ) -> None:
-        super().__init__(len(columns.contributions), self._pair)
-        self.columns = columns
-        self._passages = passages
-        self._words = words
-
-    def _pair(self, at: int) -> SectionPair:
-        columns = self.columns
-        key = int(columns.query_sections[at]), int(columns.target_sections[at])
-        parts = sorted(self._passages.get(key, ()), key=lambda part: -part.contribution)
-        terms = () if self._words is None else self._words.of_pair(*key)
-        return SectionPair(*key, float(columns.contributions[at]), tuple(parts), float(columns.words[at]), terms)
-
-
 class _SharedTerms:
     """The terms, words and pairs of words, that one target shares with the query."""
 
@@ -330,7 +155,7 @@ class _SharedTerms:
 
     def ranked(self) -> Sequence[TermPart]:
         """All terms, strongest first."""
-        return _RankedTerms(
+        return RankedTerms(
             TermColumns(self._keys, self._all), partial(self._strongest, np.arange(len(self._all)), self._all)
         )
 
@@ -349,37 +174,6 @@ class _SharedTerms:
             start, stop = self._spans[term].tolist()
             name = self._names[term] = " ".join(self._text[start:stop].split())
         return name
-
-
-@dataclass(frozen=True, slots=True)
-class TermColumns:
-    """Terms as arrays (T,), in any order."""
-
-    keys: NDArray[np.int64]
-    contributions: NDArray[np.float64]
-
-
-def term_columns(terms: Sequence[TermPart]) -> TermColumns:
-    """Terms as arrays, without making those of a search."""
-    if isinstance(terms, _RankedTerms):
-        return terms.columns
-    contributions = np.array([term.contribution for term in terms], np.float64)
-    return TermColumns(np.array([term.key for term in terms], np.int64), contributions)
-
-
-class _RankedTerms(LazyParts[TermPart]):
-    """Terms, strongest first; the first few are found without sorting all."""
-
-    def __init__(self, columns: TermColumns, strongest: Callable[[int], tuple[TermPart, ...]]) -> None:
-        super().__init__(len(columns.keys), self._term)
-        self.columns = columns
-        self._strongest = strongest
-        self._first: tuple[TermPart, ...] = ()
-
-    def _term(self, at: int) -> TermPart:
-        if at >= len(self._first):
-            self._first = self._strongest(min(len(self), max(N_TERMS, 4 * at)))
-        return self._first[at]
 
 
 def _parts(
@@ -411,13 +205,23 @@ def _parts(
     is_beside = np.isin(columns.query_sections, besides[0]) | np.isin(columns.target_sections, besides[1])
     order = np.lexsort((columns.target_sections, columns.query_sections, -columns.contributions, is_beside))
     is_small = columns.contributions < scored.min_pair
+    shown = columns.of(order[~is_small[order]])
     return {
-        "pairs": _SectionPairs(columns.of(order[~is_small[order]]), passages, words),
+        "pairs": SectionPairs(shown, partial(_pair, shown, passages, words)),
         "terms": () if words is None else words.ranked(),
         "small": _small(columns.of(is_small), rest),
         "sections": sections,
         "places": places,
     }
+
+
+def _pair(
+    columns: PairColumns, passages: Mapping[tuple[int, int], list[ChunkPart]], words: _SharedTerms | None, at: int
+) -> SectionPair:
+    key = int(columns.query_sections[at]), int(columns.target_sections[at])
+    parts = sorted(passages.get(key, ()), key=lambda part: -part.contribution)
+    terms = () if words is None else words.of_pair(*key)
+    return SectionPair(*key, float(columns.contributions[at]), tuple(parts), float(columns.words[at]), terms)
 
 
 class _Passages:

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.result import Hit, Result
-from engine.scoring.breakdown import pair_columns
+from engine.scoring.parts import pair_columns
 from engine.search.query import Query
 from engine.search.request import Request
 from engine.search.searcher import Searcher

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.errors import QueryError
 from engine.result import shown_spans
-from engine.scoring.breakdown import SectionPair
+from engine.scoring.parts import SectionPair
 from engine.search.request import Request
 from engine.text.document import Document, section_label
 from engine.text.spans import Span

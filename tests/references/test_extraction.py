@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.references.extraction import common_references, own_references, references
-from engine.references.reference import Kind
+from engine.references.identifiers import Kind
 from engine.text.document import Document
 from tests.fakes import make_document
 

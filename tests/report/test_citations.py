@@ -11,7 +11,7 @@ import pytest
 import longmatch
 from engine.report.citations import bibtex, references, ris
 from engine.result import Status
-from engine.scoring.breakdown import Breakdown
+from engine.scoring.parts import Breakdown
 from engine.text.document import MetadataValue
 from engine.text.spans import Coverage
 from engine.views import Hit, Result

@@ -18,7 +18,7 @@ from engine.report.page import result_html, result_page
 from engine.report.quotes import MOST_CHARACTERS, Quote, Quotes, marked_runs, window
 from engine.report.table import result_table
 from engine.result import Hit
-from engine.scoring.breakdown import TermPart
+from engine.scoring.parts import TermPart
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.spans import Section, Span

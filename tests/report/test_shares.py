@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.shares import QuerySections, rest_note, section_shares, summary
-from engine.scoring.breakdown import SectionPair
 from engine.scoring.floor import Floor
+from engine.scoring.parts import SectionPair
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.outside import json_text

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.encoders.encoder import Vectors
-from engine.scoring.breakdown import Breakdown, Scored, break_down
+from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import (
     Components,
     Scoring,
@@ -21,6 +21,7 @@ from engine.scoring.evidence import (
     combine,
     thresholds,
 )
+from engine.scoring.parts import Breakdown
 from engine.scoring.similarity import Matches
 from engine.text.document import Document
 from engine.text.spans import Chunk, Section, Span

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.sections.parts import ChunkTerms, OrderKind, Parts, Side, parts_of, removal_orders
 from engine.index import Index
-from engine.scoring.breakdown import Breakdown, TermPart
+from engine.scoring.parts import Breakdown, TermPart
 from engine.search.query import Query, pool_long
 from engine.search.request import Request
 from engine.text.spans import Chunk

@@ -35,7 +35,7 @@ from benchmarks.tables.sections import DOCUMENT, EVIDENCE, MODEL
 from benchmarks.tasks.planted import main, measure
 from engine.encoders.explanation import ModelExplanation
 from engine.index import Index
-from engine.scoring.breakdown import Breakdown, ChunkPart, SectionPair
+from engine.scoring.parts import Breakdown, ChunkPart, SectionPair
 from engine.text.document import Document
 from engine.text.spans import Chunk, Span
 from tests.benchmarks.made_runs import run_program

@@ -10,7 +10,7 @@ import pytest
 
 import longmatch
 from engine.errors import DocumentError, IndexMismatch, MissingExtra, QueryError
-from engine.scoring.breakdown import SectionPair, TermPart
+from engine.scoring.parts import SectionPair, TermPart
 from engine.text.document import Document
 from engine.text.spans import Span
 from engine.words.places import QueryText
