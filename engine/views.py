@@ -187,10 +187,7 @@ class Result(results.Result):
         return part_frame(self, n_pairs=n_pairs)
 
     def parts_to_arrow(self, *, n_pairs: int | None = N_SNIPPETS) -> pyarrow.Table:
-        """The table of `parts_to_pandas` as an Arrow table.
-
-        Args:
-            n_pairs: section pairs listed for each hit, strongest first; None for all. A part `rest` sums the others.
+        """The table of `parts_to_pandas`, with the same pairs, as an Arrow table.
 
         Raises:
             MissingExtra: pyarrow is not installed.

@@ -21,6 +21,7 @@ from engine.lazy import deferred
 from engine.scoring.evidence import COMPONENTS, Components, Scoring, Thresholds, margin
 from engine.scoring.parts import (
     N_TERMS,
+    NO_SMALL_PAIRS,
     Breakdown,
     ChunkPart,
     PairColumns,
@@ -166,7 +167,7 @@ class _SharedTerms:
             chosen = np.flatnonzero(contributions >= -np.partition(-contributions, n_most - 1)[n_most - 1])
             terms, contributions = terms[chosen], contributions[chosen]
         parts = map(TermPart, map(self._name, terms.tolist()), contributions.tolist(), self._keys[terms].tolist())
-        return tuple(sorted(parts, key=_strength)[:n_most])
+        return tuple(sorted(parts, key=lambda part: (-part.contribution, part.term))[:n_most])
 
     def _name(self, term: int) -> str:
         name = self._names.get(term)
@@ -194,8 +195,10 @@ def _parts(
         places = scored.text.places, TermPlaces(target, found)
         terms = scored.words, scored.pairs
         words = _SharedTerms(places, terms, components, scored.section_weights)
-    besides = _besides(scored.text.kinds), np.flatnonzero(bits)
-    rest = sections = None
+    # Sections that are not body are shown after all others.
+    is_body = np.array([kind is SectionKind.BODY for kind in scored.text.kinds], bool)
+    besides = np.flatnonzero(~is_body), np.flatnonzero(bits)
+    rest, sections = NO_SMALL_PAIRS, None
     if words is None:
         columns = by_pair.columns()
     elif words.is_long(by_pair):
@@ -205,11 +208,11 @@ def _parts(
     is_beside = np.isin(columns.query_sections, besides[0]) | np.isin(columns.target_sections, besides[1])
     order = np.lexsort((columns.target_sections, columns.query_sections, -columns.contributions, is_beside))
     is_small = columns.contributions < scored.min_pair
-    shown = columns.of(order[~is_small[order]])
+    shown, small = columns.of(order[~is_small[order]]), rest.with_all(columns.of(is_small))
     return {
         "pairs": SectionPairs(shown, partial(_pair, shown, passages, words)),
         "terms": () if words is None else words.ranked(),
-        "small": _small(columns.of(is_small), rest),
+        "small": small if small.n_pairs else None,
         "sections": sections,
         "places": places,
     }
@@ -262,8 +265,8 @@ def _columns(passages: NDArray[np.float64], words: NDArray[np.float64]) -> PairC
 
 
 def _divided(
-    mixture: DividedMixture, passages: _Passages, besides: Sequence[int]
-) -> tuple[PairColumns, SmallPairs | None, SectionSums]:
+    mixture: DividedMixture, passages: _Passages, besides: NDArray[np.int64]
+) -> tuple[PairColumns, SmallPairs, SectionSums]:
     """The pairs of the strongest sections of a long query, the sum of the other sections, and that of each."""
     sums = SectionSums(passages.of_sections() + mixture.masses, mixture.masses)
     is_beside = np.isin(np.arange(len(mixture.masses)), besides)
@@ -277,27 +280,7 @@ def _divided(
         found.append((np.full(len(columns), section), columns, total[columns], words[columns]))
     others = others[sums.contributions[others] > 0]
     rest = SmallPairs(len(others), float(sums.contributions[others].sum()), float(sums.words[others].sum()))
-    return PairColumns(*map(np.concatenate, zip(*found, strict=True))), rest if len(others) else None, sums
-
-
-def _besides(kinds: Sequence[SectionKind]) -> list[int]:
-    """The positions of the sections that are not body, which are shown after all others."""
-    return [number for number, kind in enumerate(kinds) if kind is not SectionKind.BODY]
-
-
-def _small(columns: PairColumns, rest: SmallPairs | None) -> SmallPairs | None:
-    if not len(columns.words):
-        return rest
-    n_pairs, contribution, words = (0, 0.0, 0.0) if rest is None else (rest.n_pairs, rest.contribution, rest.words)
-    return SmallPairs(
-        n_pairs + len(columns.words),
-        contribution + float(columns.contributions.sum()),
-        words + float(columns.words.sum()),
-    )
-
-
-def _strength(part: TermPart) -> tuple[float, str]:
-    return -part.contribution, part.term
+    return PairColumns(*map(np.concatenate, zip(*found, strict=True))), rest, sums
 
 
 def _passages(

@@ -105,6 +105,14 @@ class SmallPairs:
     contribution: float
     words: float  # the amount of the contribution that words add
 
+    def with_all(self, columns: PairColumns) -> SmallPairs:
+        """The sum of these and of other pairs."""
+        n_pairs, words = self.n_pairs + len(columns.words), self.words + float(columns.words.sum())
+        return SmallPairs(n_pairs, self.contribution + float(columns.contributions.sum()), words)
+
+
+NO_SMALL_PAIRS = SmallPairs(0, 0.0, 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class SectionSums:
@@ -203,19 +211,9 @@ class Breakdown(Deferred):
 
     def beyond(self, listed: Sequence[int]) -> SmallPairs | None:
         """All section pairs but those listed as one part, the small ones included; None if there are none."""
-        columns = pair_columns(self.pairs)
-        columns = columns.of(np.delete(np.arange(len(self.pairs)), listed))
-        n_pairs = self.n_pairs - len(listed)
-        small = self.small or SmallPairs(0, 0.0, 0.0)
-        return (
-            None
-            if not n_pairs
-            else SmallPairs(
-                n_pairs,
-                float(columns.contributions.sum()) + small.contribution,
-                float(columns.words.sum()) + small.words,
-            )
-        )
+        columns = pair_columns(self.pairs).of(np.delete(np.arange(len(self.pairs)), listed))
+        rest = (self.small or NO_SMALL_PAIRS).with_all(columns)
+        return rest if rest.n_pairs else None
 
     @property
     def n_pairs(self) -> int:
