@@ -29,8 +29,8 @@ from benchmarks.systems import encoder_label
 from benchmarks.tables.pivot import case_tables
 from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.backbone.model_folder import quiet_transformers
-from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde.layers import ColdeConfig
 from engine.encoders.encoder import SegmentedDocument, Vectors, unit
 from engine.encoders.files import resolve_backbone
 from engine.encoders.loading import DEFAULT_ENCODER, load_trainable

@@ -24,7 +24,6 @@ from engine.encoders.files import (
     CONFIG_FILE,
     copy_model,
     read_configuration,
-    tokenizer_sha256,
     weights_sha256,
     write_description,
 )
@@ -85,7 +84,7 @@ class CpuEncoder(Encoder):
         self._form = {"dtype": "int8"} if backbone.dtype == "int8" else {}
         self.name = f"{name}:int8" if self._form else name
         self.config = replace(config, window_tokens=min(config.window_tokens, backbone.max_tokens))
-        self._weights, self._tokenizer = weights_sha256(backbone.folder), tokenizer_sha256(backbone.folder)
+        self._weights = weights_sha256(backbone.folder)
 
     @property
     def weights_bytes(self) -> int:
@@ -100,7 +99,7 @@ class CpuEncoder(Encoder):
     @property
     def fingerprint(self) -> str:
         """See `Encoder`."""
-        return self.config.fingerprint(self._weights, self._tokenizer, **self._form)
+        return self.config.fingerprint(self._weights, self.backbone.tokenizer.sha256, **self._form)
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into windows of whole sentences; see `Encoder.segment`."""

@@ -17,14 +17,11 @@ from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.chunking import chunk_document
 from engine.encoders.cpu import KIND, WINDOW_TOKENS, MeanConfig
 from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.files import tokenizer_sha256
-from engine.encoders.trainable import Embedded, TrainableEncoder, module_sha256, pad_chunks, read_chunks
+from engine.encoders.trainable import BackboneEncoder, Embedded, pad_chunks
 from engine.text.document import Document
 
-TOKEN_BUDGET = 4096  # the fastest of 2048 to 16384 on two AVX-512 cores
 
-
-class MeanEncoder(TrainableEncoder):
+class MeanEncoder(BackboneEncoder):
     """Reads every token of a document in windows of whole sentences.
 
     With v_c the backbone's vector of chunk c and n_c its tokens, the vector of a
@@ -45,20 +42,11 @@ class MeanEncoder(TrainableEncoder):
         Raises:
             EncoderError: the window holds no token.
         """
-        self.backbone = backbone
-        self.device, self.reader = backbone.device, backbone.reader
-        self.name = name or str(backbone.folder)
-        self.window_tokens = self.chunk_tokens = min(window_tokens, backbone.max_tokens)
-        self.config = MeanConfig(self.window_tokens, backbone.pooling)
+        config = MeanConfig(min(window_tokens, backbone.max_tokens), backbone.pooling)
+        super().__init__(backbone, config, name=name or str(backbone.folder), chunk_tokens=config.window_tokens)
         self.module: nn.Module = backbone.model
         self.width = backbone.width
-        self._tokenizer_sha256 = tokenizer_sha256(backbone.folder)
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of parameters, tokenizer, window and pooling; see `Encoder`."""
-        weights = module_sha256(self.module) if self.backbone.is_trained else self.backbone.sha256
-        return self.config.fingerprint(weights, self._tokenizer_sha256)
+        self._loaded = backbone.loaded
 
     @classmethod
     def load(
@@ -71,11 +59,7 @@ class MeanEncoder(TrainableEncoder):
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into windows of whole sentences; see `Encoder.segment`."""
-        return chunk_document(document, self.backbone.tokenizer, self.window_tokens)
-
-    def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
-        """The backbone's vectors; chunks of all documents share batches."""
-        return read_chunks(documents, lambda sequences: self.backbone.embed(sequences, TOKEN_BUDGET))
+        return chunk_document(document, self.tokenizer, self.chunk_tokens)
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
         """Chunk vectors are the states; see the equation of the class."""
@@ -90,5 +74,5 @@ class MeanEncoder(TrainableEncoder):
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
         """Write backbone, configuration and model card; see `TrainableEncoder.save_pretrained`."""
-        self.backbone.save_pretrained(folder, dtype=dtype)
+        self.save_parameters(folder, dtype)
         self.config.describe(folder, self.backbone.sha256)

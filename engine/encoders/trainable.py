@@ -11,28 +11,34 @@ batch), H width of a state, D width of a vector.
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
-import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.batching import BatchReader
-from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, section_means
+from engine.encoders.backbone.hardware import default_dtype
+from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders.encoder import (
+    EncodedDocument,
+    Encoder,
+    SegmentedDocument,
+    Vectors,
+    fingerprint_of,
+    section_means,
+)
 from engine.encoders.explanation import ModelExplanation
-from engine.encoders.files import weight_shapes
+from engine.encoders.files import write_description
+from engine.encoders.parameters import Loaded, inference, sha256_of
 from engine.errors import EncoderError
 from engine.text.document import Document
 
-ModuleT = TypeVar("ModuleT", bound=nn.Module)
+TOKEN_BUDGET = 4096  # of one pass, padding counted; the fastest of 2048 to 16384 on two AVX-512 cores
 
 
 class Attended(NamedTuple):
@@ -57,9 +63,14 @@ class TrainableEncoder(Encoder):
 
     kind: str  # stored in `longmatch.json`
     module: nn.Module  # holds every parameter of both stages
+    config: Any  # a dataclass, stored in `longmatch.json`
+    tokenizer: Tokenizer
     chunk_tokens: int  # most tokens of a chunk, special ones not counted
     reader: BatchReader  # reads the batches of the first stage
     note = ""  # meaning of the numbers that explain a match
+    card = ""  # model card, a format of `config`, `tokens` and `width`
+    settings_of_training: tuple[str, ...] = ()  # vectors do not depend on these
+    _loaded: Loaded | None = None
 
     @property
     def n_read(self) -> int:
@@ -88,7 +99,6 @@ class TrainableEncoder(Encoder):
             EncoderError: a value of `config` is missing or of the wrong kind, or the parameters do not fit it.
         """
 
-    @abstractmethod
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
         """Write parameters (safetensors), tokenizer, configuration and model card, for `load_encoder`.
 
@@ -96,6 +106,37 @@ class TrainableEncoder(Encoder):
             dtype: precision of the parameters on disk; by default that in memory, or, where
                 nothing was trained since they were loaded, that of the files.
         """
+        self.save_parameters(folder, dtype)
+        self.name = self.name or str(folder)
+        card = self.card.format(config=self.config, tokens=self.chunk_tokens, width=self.width)
+        write_description(folder, self.settings(), card)
+
+    def save_parameters(self, folder: Path, dtype: torch.dtype | None) -> None:
+        """Write parameters and tokenizer; see `save_pretrained`."""
+        raise NotImplementedError
+
+    @property
+    def rounded(self) -> nn.Module:
+        """Holds the parameters that can have a lower precision in memory than in files."""
+        return self.module
+
+    def is_as_loaded(self, dtype: torch.dtype | None) -> bool:
+        """Whether parameters are saved as a copy of their files."""
+        return dtype is None and self._loaded is not None and self._loaded.are_in(self.rounded)
+
+    def settings(self) -> dict[str, Any]:
+        """The configuration, as it is saved."""
+        return {"encoder": self.kind, **asdict(self.config)}
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Encoder` and `Loaded`; a trained BERT-base takes a second at each access."""
+        settings = {name: value for name, value in self.settings().items() if name not in self.settings_of_training}
+        return fingerprint_of({**settings, "tokenizer": self.tokenizer.sha256, **self.identity()})
+
+    def identity(self) -> dict[str, Any]:
+        """Checksums and settings that vectors depend on, besides configuration and tokenizer."""
+        return {"weights": sha256_of(self.module, self._loaded)}
 
     @abstractmethod
     def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
@@ -112,13 +153,9 @@ class TrainableEncoder(Encoder):
         """Both stages, with gradients where torch records them."""
         return self.combine(documents, self.states(documents))
 
-    def inference(self) -> AbstractContextManager[None]:
-        """No gradients and no dropout inside; see `inference` below."""
-        return inference(self.module)
-
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
         """Encode documents without gradients or dropout; see `Encoder.encode_segmented`."""
-        with self.inference():
+        with inference(self.module):
             states = self.states(documents)
             return [self._combined(document, own) for document, own in zip(documents, states, strict=True)]
 
@@ -126,7 +163,7 @@ class TrainableEncoder(Encoder):
         """See `Encoder.explain`, and the equations of `pairs`."""
         if self.cannot_explain is not None:
             raise EncoderError(self.cannot_explain)
-        with self.inference():
+        with inference(self.module):
             own = self.attended(self.segment(query))
             return [self._explanation(own, self.attended(self.segment(target))) for target in targets]
 
@@ -140,17 +177,14 @@ class TrainableEncoder(Encoder):
 
     def _explanation(self, query: Attended, target: Attended) -> ModelExplanation:
         own, other, pairs = (values.float().cpu().numpy() for values in self.pairs(query, target))
-        sides = ((side.document.document, side.document.chunks) for side in (query, target))
-        (mine, my_chunks), (theirs, their_chunks) = sides
-        return ModelExplanation.of_chunks(
-            self.kind, self.note, (mine, my_chunks, own), (theirs, their_chunks, other), pairs
-        )
+        mine, theirs = ((side.document.document, side.document.chunks) for side in (query, target))
+        return ModelExplanation.of_chunks(self.kind, self.note, (*mine, own), (*theirs, other), pairs)
 
     def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
         """The second stage by itself; see `Encoder.from_chunks`."""
         if not self.has_independent_chunks:
             return super().from_chunks(document, chunks)
-        with self.inference():
+        with inference(self.module):
             return self._combined(document, torch.from_numpy(chunks).to(self.device))
 
     def _combined(self, document: SegmentedDocument, states: Tensor) -> EncodedDocument:
@@ -166,32 +200,12 @@ class TrainableEncoder(Encoder):
         )
 
 
-@contextmanager
-def inference(module: nn.Module) -> Iterator[None]:
-    """No gradients and no dropout inside; the training mode is restored afterwards."""
-    was_training = module.training
-    module.eval()
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        module.train(was_training)
-
-
 def read_chunks(
     documents: Sequence[SegmentedDocument], read: Callable[[Sequence[Sequence[int]]], Tensor]
 ) -> list[Tensor]:
     """Read the chunks of all documents at once: N sequences to (N, H); for each document (C, H), its own C."""
     rows = read([ids for document in documents for ids in document.token_ids])
     return list(torch.split(rows, [len(document.chunks) for document in documents]))
-
-
-def module_sha256(module: nn.Module) -> str:
-    """SHA-256 over the names and float32 values of a module's parameters and buffers, on any device."""
-    digest = hashlib.sha256()
-    for name, value in sorted(module.state_dict().items()):
-        digest.update(name.encode() + b"\0" + np.ascontiguousarray(value.float().cpu().numpy()).tobytes())
-    return digest.hexdigest()
 
 
 def pad_chunks(rows: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
@@ -201,69 +215,26 @@ def pad_chunks(rows: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     return padded, torch.arange(padded.shape[1], device=padded.device) < lengths[:, None]
 
 
-def save_weights(weights: Mapping[str, Tensor], file: Path, *, dtype: torch.dtype | None = None) -> None:
-    """Write parameters by name, in another precision where one is given; integers stay integers."""
-    save_file(
-        {
-            name: value.detach().to("cpu", dtype if value.is_floating_point() else None).contiguous()
-            for name, value in weights.items()
-        },
-        file,
-    )
+class BackboneEncoder(TrainableEncoder):
+    """An encoder whose first stage reads each chunk with a backbone."""
 
+    def __init__(self, backbone: Backbone, config: Any, *, name: str, chunk_tokens: int) -> None:  # noqa: ANN401
+        """Chunks are lowered to what the backbone can read at once."""
+        self.backbone, self.tokenizer = backbone, backbone.tokenizer
+        self.device, self.reader = backbone.device, backbone.reader
+        self.config, self.name = config, name
+        self.chunk_tokens = min(chunk_tokens, backbone.max_tokens)
 
-def load_weights(make: Callable[[], ModuleT], file: Path) -> ModuleT:
-    """Make a module with the parameters of a file that `save_weights` wrote.
+    def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
+        """The unit vectors of the backbone; chunks of all documents share batches."""
+        return read_chunks(documents, lambda sequences: self.backbone.embed(sequences, TOKEN_BUDGET))
 
-    Shapes are compared before the module takes memory. The state of torch's random generator is kept.
+    def round_to(self, dtype: torch.dtype | None) -> Self:
+        """This encoder, just loaded in float32, with its backbone at the precision in memory."""
+        dtype = dtype or default_dtype(self.device)
+        self._loaded = Loaded.rounded(self.rounded, lambda: self.backbone.round_to(dtype))
+        return self
 
-    Raises:
-        EncoderError: the file cannot be read, or holds parameters of other names or shapes.
-    """
-    with torch.random.fork_rng(devices=[]):
-        with torch.device("meta"):
-            expected = {name: tuple(value.shape) for name, value in make().state_dict().items()}
-        try:
-            shapes = weight_shapes(file)
-            for name in sorted(shapes.keys() | expected.keys()):
-                if shapes.get(name) != expected.get(name):
-                    raise EncoderError(
-                        f"{file} has {name} of shape {shapes.get(name)}, the other files need {expected.get(name)}; "
-                        "save the encoder again"
-                    )
-            module = make()
-            module.load_state_dict(load_file(file))
-        except (OSError, SafetensorError) as error:
-            raise EncoderError(f"{file} cannot be read ({error}); save the encoder again") from error
-    return module
-
-
-class Loaded(NamedTuple):
-    """The parameters that a module was loaded with; memory can hold them at a lower precision than files.
-
-    Until it is trained, an encoder has the fingerprint of its files and is saved unchanged.
-    """
-
-    sha256: str  # of the parameters in the files
-    n_changes: int  # of the module after rounding, see `n_changes`
-
-    @classmethod
-    def rounded(cls, module: nn.Module, round_weights: Callable[[], object]) -> Self:
-        """Round parameters from the precision of their files to that in memory."""
-        sha256 = module_sha256(module)
-        round_weights()
-        return cls(sha256, n_changes(module))
-
-    def are_in(self, module: nn.Module) -> bool:
-        """Whether the module still holds the loaded parameters."""
-        return n_changes(module) == self.n_changes
-
-
-def n_changes(module: nn.Module) -> int:
-    """The number of writes to the parameters and buffers, as torch counts them for autograd."""
-    return sum(value._version for value in (*module.parameters(), *module.buffers()))
-
-
-def sha256_of(module: nn.Module, loaded: Loaded | None) -> str:
-    """SHA-256 of a module's parameters; that of the files if the parameters are unchanged since they were loaded."""
-    return loaded.sha256 if loaded is not None and loaded.are_in(module) else module_sha256(module)
+    def save_parameters(self, folder: Path, dtype: torch.dtype | None) -> None:
+        """Write backbone and tokenizer; see `TrainableEncoder.save_pretrained`."""
+        self.backbone.save_pretrained(folder, dtype=None if self.is_as_loaded(dtype) else dtype or self.backbone.dtype)

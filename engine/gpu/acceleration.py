@@ -30,11 +30,6 @@ class Acceleration:
     replica: OpenReplica | None
     summary: str  # one line
 
-    @property
-    def is_on_gpu(self) -> bool:
-        """Whether the GPU computes anything."""
-        return self.scan is not None or self.replica is not None
-
     def close(self) -> None:
         """Release the GPU."""
         if self.scan is not None:

@@ -11,7 +11,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from matplotlib import rc_context
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import Encoder
 from engine.pairs import Cluster, Pairs
 from engine.plots.projection import Points, Projection, project_terms, project_vectors, term_rows
-from engine.plots.style import COLOURS, DARK, FAINT, MARKERS, Plot, plain_axes
+from engine.plots.style import COLOURS, DARK, FAINT, MARKERS, Plot
 from engine.result import Result
 from engine.search.query import Query
 from engine.store.partitioned import Snapshot
@@ -101,7 +101,7 @@ def corpus_map(
         projection, at = _of_vectors(index, chosen, query)
         source = "document vectors"
     else:
-        projection, at = _of_words(snapshot, chosen, query)
+        projection, at = _of_words(index, chosen, query)
         source = "weighted words"
     return CorpusMap(chosen, projection.points, projection.shares, source, snapshot.n_documents, at)
 
@@ -114,85 +114,74 @@ def _of_vectors(index: Mapped, chosen: Positions, query: Document | str | None) 
     return projection, projection.place(encoded.document[None].astype(np.float64))
 
 
-def _of_words(snapshot: Snapshot, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
+def _of_words(index: Mapped, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
+    snapshot = index.snapshot
     statistics = snapshot.reference.statistics.words
     rows = term_rows(snapshot.words(chosen).words, statistics)
     projection = project_terms(rows)
     if query is None:
         return projection, None
     if isinstance(query, str):
-        own = snapshot.words(_position(snapshot, query)).words
+        own = snapshot.words(np.array([index.position(query)])).words
     else:
         segmenter = segmenter_of(snapshot.language or "none")
         own = count_documents(segmenter, [query]).words
     return projection, projection.place(term_rows(own, statistics, rows.terms).dense())
 
 
-def _position(snapshot: Snapshot, doc_id: str) -> Positions:
-    found = snapshot.position(doc_id)
-    assert found is not None, "the search looked the document up"
-    return np.array([found])
-
-
 def plot_map(index: Mapped, made: CorpusMap, *, result: Result | None = None, by: str | None = None) -> Plot:
     """Draw a map."""
-    figure, axes = map_figure(made)
+    figure, axes = _map_figure(made)
     _draw_documents(axes, made, None if by is None else _groups(index.snapshot, made.positions, by), by)
     if result is not None:
         _draw_hits(axes, index.snapshot, made, result)
     if made.query is not None:
-        title = "query" if result is None else f"query: {short(result.query.title)}"
+        title = "query" if result is None else f"query: {_short(result.query.title)}"
         x, y = made.query[0].tolist()
         axes.scatter([x], [y], s=190, marker="*", color=COLOURS[-1], edgecolors="white", zorder=5, label=title)
-    add_legend(figure, axes)
+    _add_legend(figure, axes)
     return figure
 
 
-def map_figure(made: CorpusMap) -> tuple[Plot, Axes]:
+def _map_figure(made: CorpusMap) -> tuple[Plot, Axes]:
     """A figure without points, whose axes and title describe the map."""
     figure = Plot(figsize=(8, 6.5), facecolor="white", layout="constrained")
-    axes = figure.add_subplot()
-    plain_axes(axes)
-    names = [
-        f"component {number}: {100 * share:.1f} % of the variance of {made.source}"
-        for number, share in enumerate(made.shares, start=1)
-    ]
-    axes.set_xlabel(names[0], fontsize=9, color=DARK)
-    axes.set_ylabel(names[1], fontsize=9, color=DARK)
-    axes.set_xticks([])
-    axes.set_yticks([])
+    axes = figure.add_subplot(xticks=[], yticks=[])
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    for number, (share, label) in enumerate(zip(made.shares, (axes.set_xlabel, axes.set_ylabel), strict=True), start=1):
+        name = f"component {number}: {100 * share:.1f} % of the variance of {made.source}"
+        label(name, fontsize=9, color=DARK)
     n_shown = len(made.positions)
-    counts = (
-        f"{n_shown:,} documents" if n_shown == made.n_documents else f"{n_shown:,} of {made.n_documents:,} documents"
-    )
-    axes.set_title(counts, loc="left", fontsize=11, color=DARK)
+    of = "" if n_shown == made.n_documents else f" of {made.n_documents:,}"
+    axes.set_title(f"{n_shown:,}{of} documents", loc="left", fontsize=11, color=DARK)
     return figure, axes
 
 
-def add_legend(figure: Plot, axes: Axes) -> None:
+def _add_legend(figure: Plot, axes: Axes) -> None:
     """Add a legend of all labels, to the right of the map."""
     if axes.get_legend_handles_labels()[0]:
         with rc_context({"text.parse_math": False}):  # a title is not a formula, even if it has dollar signs
             figure.legend(loc="outside right upper", fontsize=8, frameon=False)
 
 
-def point_size(made: CorpusMap) -> float:
-    """The area of a document's point; smaller where there are many."""
-    return float(np.clip(6_000 / max(1, len(made.points)), _SMALL, _LARGE))
+def _draw_points(axes: Axes, made: CorpusMap, rows: object, size: float = 1.0, **style: object) -> None:
+    """Draw some points of a map, of a size relative to that of a document; smaller where there are many."""
+    area = size * float(np.clip(6_000 / max(1, len(made.points)), _SMALL, _LARGE))
+    look: dict[str, Any] = {"s": area, "linewidths": 0.4, "edgecolors": "white", **style}
+    axes.scatter(*made.points[rows].T, rasterized=len(made.points) > 2_000, **look)
 
 
 def _draw_documents(axes: Axes, made: CorpusMap, groups: list[str] | None, by: str | None) -> None:
-    size = point_size(made)
-    style = {"s": size, "linewidths": 0.4, "edgecolors": "white", "alpha": 0.8, "rasterized": len(made.points) > 2_000}
     if groups is None:
-        axes.scatter(*made.points.T, color=COLOURS[0], **style)  # type: ignore[arg-type]
+        _draw_points(axes, made, slice(None), color=COLOURS[0], alpha=0.8)
         return
     names = np.array(groups)
     quiet = (_OTHERS, _NO_VALUE)
     ordered = [name for name, _ in Counter(groups).most_common() if name not in quiet]
     for number, name in enumerate([*ordered, *(one for one in quiet if one in groups)]):
         colour, marker = (FAINT, ".") if name in quiet else (COLOURS[number], MARKERS[number])
-        axes.scatter(*made.points[names == name].T, color=colour, marker=marker, label=f"{by}: {name}", **style)  # type: ignore[arg-type]
+        _draw_points(axes, made, names == name, color=colour, marker=marker, alpha=0.8, label=f"{by}: {name}")
 
 
 def _groups(snapshot: Snapshot, positions: Positions, by: str) -> list[str]:
@@ -205,24 +194,24 @@ def _groups(snapshot: Snapshot, positions: Positions, by: str) -> list[str]:
 def _value(value: object) -> str:
     if isinstance(value, list):
         value = value[0] if value else None
-    return _NO_VALUE if value is None or value == "" else short(str(value))
+    return _NO_VALUE if value is None or value == "" else _short(str(value))
 
 
 def _draw_hits(axes: Axes, snapshot: Snapshot, made: CorpusMap, result: Result) -> None:
     """Draw a ring around each hit with its rank, and a line from the query to the hit."""
     for hit in result.hits:
-        at = row_of(snapshot, made.positions, hit.doc_id)
+        at = _row_of(snapshot, made.positions, hit.doc_id)
         if at is None:
             continue
         x, y = made.points[at].tolist()
         if made.query is not None:
             axes.plot([made.query[0, 0], x], [made.query[0, 1], y], color=FAINT, linewidth=0.6, zorder=1)
-        label = f"{hit.rank}: {hit.score:.4f} {short(hit.title)}"
+        label = f"{hit.rank}: {hit.score:.4f} {_short(hit.title)}"
         axes.scatter([x], [y], s=90, facecolors="none", edgecolors=COLOURS[-1], zorder=4, label=label)
-        draw_number(axes, made, hit.rank, (x, y))
+        _draw_number(axes, made, hit.rank, (x, y))
 
 
-def draw_number(axes: Axes, made: CorpusMap, number: int, point: tuple[float, float]) -> None:
+def _draw_number(axes: Axes, made: CorpusMap, number: int, point: tuple[float, float]) -> None:
     """Write a number beside a point."""
     place = _away(axes, made, point)
     drawn = axes.annotate(str(number), point, place, "data", "offset points", ha="center", va="center", zorder=6)
@@ -239,14 +228,14 @@ def _away(axes: Axes, made: CorpusMap, point: tuple[float, float]) -> tuple[floa
     return _AWAY * float(x), _AWAY * float(y)
 
 
-def row_of(snapshot: Snapshot, positions: NDArray[np.int64], doc_id: str) -> int | None:
+def _row_of(snapshot: Snapshot, positions: NDArray[np.int64], doc_id: str) -> int | None:
     """The row of a document among rising positions; None if it is not among them."""
     position = snapshot.position(doc_id)
     at = int(np.searchsorted(positions, -1 if position is None else position))
     return at if position is not None and at < len(positions) and positions[at] == position else None
 
 
-def short(text: str) -> str:
+def _short(text: str) -> str:
     """A title, shortened for a legend."""
     return textwrap.shorten(text, _TITLE_CHARACTERS, placeholder="…")
 
@@ -262,8 +251,8 @@ def plot_clusters(index: Mapped, made: CorpusMap, pairs: Pairs, least: float | N
         QueryError: the score is below that of the pairs.
     """
     clusters = pairs.clusters(least)
-    figure, axes = map_figure(made)
-    rows = {name: row_of(index.snapshot, made.positions, name) for one in clusters for name, _ in one.members}
+    figure, axes = _map_figure(made)
+    rows = {name: _row_of(index.snapshot, made.positions, name) for one in clusters for name, _ in one.members}
     shown = {name: row for name, row in rows.items() if row is not None}
     _draw_others(axes, made, list(shown.values()))
     _draw_lines(axes, made, pairs, pairs.least if least is None else least, shown)
@@ -273,7 +262,7 @@ def plot_clusters(index: Mapped, made: CorpusMap, pairs: Pairs, least: float | N
     n_members = sum(len(one.members) for one in clusters)
     title = f"{axes.get_title('left')}, {n_members:,} in {len(clusters):,} clusters"
     axes.set_title(title, loc="left", fontsize=11, color=DARK)
-    add_legend(figure, axes)
+    _add_legend(figure, axes)
     return figure
 
 
@@ -282,9 +271,7 @@ def _draw_others(axes: Axes, made: CorpusMap, members: Sequence[int]) -> None:
     is_other = np.ones(len(made.points), bool)
     is_other[list(members)] = False
     if is_other.any():
-        style = {"linewidths": 0.4, "edgecolors": "white", "alpha": 0.6, "rasterized": len(made.points) > 2_000}
-        style |= {"s": 0.6 * point_size(made), "color": FAINT, "label": "in no cluster"}
-        axes.scatter(*made.points[is_other].T, **style)  # type: ignore[arg-type]
+        _draw_points(axes, made, is_other, 0.6, color=FAINT, alpha=0.6, label="in no cluster")
 
 
 def _draw_lines(axes: Axes, made: CorpusMap, pairs: Pairs, least: float, shown: dict[str, int]) -> None:
@@ -299,14 +286,13 @@ def _draw_lines(axes: Axes, made: CorpusMap, pairs: Pairs, least: float, shown: 
 def _draw_cluster(axes: Axes, made: CorpusMap, cluster: Cluster, shown: dict[str, int]) -> None:
     own = [shown[name] for name, _ in cluster.members if name in shown]
     size, there = len(cluster.members), f"{len(own):,} of " if len(own) < len(cluster.members) else ""
-    label = f"{cluster.number}: {there}{size:,} documents, {short(cluster.members[0][1] or cluster.members[0][0])}"
+    label = f"{cluster.number}: {there}{size:,} documents, {_short(cluster.members[0][1] or cluster.members[0][0])}"
     points = made.points[own]
     colour, marker = look_of(cluster.number)
-    style = {"s": 1.4 * point_size(made), "linewidths": 0.4, "edgecolors": "white"}
-    axes.scatter(*points.T, color=colour, marker=marker, label=label, **style)  # type: ignore[arg-type]
+    _draw_points(axes, made, own, 1.4, color=colour, marker=marker, label=label)
     if own:
         first = points[np.argmax(np.linalg.norm(points - made.points.mean(0), axis=1))]
-        draw_number(axes, made, cluster.number, (float(first[0]), float(first[1])))
+        _draw_number(axes, made, cluster.number, (float(first[0]), float(first[1])))
 
 
 def look_of(number: int) -> tuple[str, str]:
@@ -319,5 +305,4 @@ def _draw_unnamed(axes: Axes, made: CorpusMap, clusters: Sequence[Cluster], show
     own = [shown[name] for cluster in clusters for name, _ in cluster.members if name in shown]
     if own:
         label = f"{len(clusters):,} more cluster{'s' if len(clusters) > 1 else ''}"
-        style = {"s": 0.8 * point_size(made), "color": COLOURS[-1], "marker": ".", "label": label}
-        axes.scatter(*made.points[own].T, **style)  # type: ignore[arg-type]
+        _draw_points(axes, made, own, 0.8, color=COLOURS[-1], marker=".", label=label)

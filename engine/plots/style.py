@@ -7,7 +7,6 @@ import warnings
 from typing import Literal
 
 from matplotlib import rc_context
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 # Okabe & Ito (2008): distinct for colour-blind readers; without their yellow, too faint on white.
@@ -33,10 +32,3 @@ def figure_file(figure: Figure, form: Form) -> bytes:
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a title may be in any script
         figure.savefig(stream, format=form, dpi=DPI, bbox_inches="tight", pad_inches=0.12, metadata=metadata)
     return stream.getvalue()
-
-
-def plain_axes(axes: Axes) -> None:
-    """Remove lines without data: the frame above and to the right, and ticks."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.tick_params(length=0, labelsize=9, colors=DARK)

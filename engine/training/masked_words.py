@@ -19,9 +19,8 @@ from torch.nn.functional import cross_entropy, gelu, pad
 
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.encoder import SegmentedDocument, Variant
-from engine.encoders.mean import TOKEN_BUDGET
 from engine.encoders.smith.encoder import SmithEncoder, document_windows
-from engine.encoders.trainable import TrainableEncoder, pad_chunks
+from engine.encoders.trainable import TOKEN_BUDGET, TrainableEncoder, pad_chunks
 from engine.errors import TrainingError
 from engine.text.segmentation import TokenWindow
 from engine.training.settings import ABOVE_ZERO, COUNT, Settings, setting

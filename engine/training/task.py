@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.trainable import Embedded, TrainableEncoder, inference
+from engine.encoders.parameters import inference
+from engine.encoders.trainable import Embedded, TrainableEncoder
 from engine.errors import TrainingError
 from engine.text.document import Document
 from engine.text.spans import Chunk, Section

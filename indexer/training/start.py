@@ -21,8 +21,8 @@ from transformers import BigBirdConfig, BigBirdModel, LongformerConfig, Longform
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.long_attention import max_positions
 from engine.encoders.backbone.model_folder import load_fast_tokenizer, load_model, quiet_transformers
-from engine.encoders.colde.config import ColdeConfig, Freeze
 from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde.layers import ColdeConfig, Freeze
 from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.files import parse_json, resolve_backbone
 from engine.encoders.loading import DEFAULT_ENCODER, load_trainable
@@ -324,7 +324,7 @@ def _repooled(encoder: TrainableEncoder, start: Start, device: str | None) -> Me
     backbone = Backbone(
         encoder.backbone.folder, device=device, dtype=torch.float32, pooling=start.pooling or encoder.backbone.pooling
     )
-    return MeanEncoder(backbone, name=start.encoder, window_tokens=start.window_tokens or encoder.window_tokens)
+    return MeanEncoder(backbone, name=start.encoder, window_tokens=start.window_tokens or encoder.chunk_tokens)
 
 
 def set_dropout(module: nn.Module, share: float) -> None:

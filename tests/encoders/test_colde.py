@@ -14,12 +14,13 @@ from torch import Tensor
 from transformers import AutoModel, DistilBertConfig, DistilBertModel, LongformerConfig, LongformerModel
 
 from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.colde.config import ColdeConfig, Freeze
-from engine.encoders.colde.encoder import TOKEN_BUDGET, ColdeEncoder
+from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde.layers import ColdeConfig, Freeze
 from engine.encoders.colde.sections import PlacedChunk, PlacedSection, place, tokens_of_sections
 from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.loading import load_trainable
-from engine.encoders.trainable import inference
+from engine.encoders.parameters import inference
+from engine.encoders.trainable import TOKEN_BUDGET
 from engine.errors import EncoderError
 from tests.encoders.tiny import COLDE, tiny_colde
 from tests.fakes import make_document
@@ -172,6 +173,13 @@ def test_chunks_of_the_paper_are_full_and_run_on_over_headings(bert_folder: Path
     assert any(chunk.stop > document.sections[chunk.section].stop for chunk in segmented.chunks)
     fixed = tiny_colde(bert_folder).segment(document)
     assert all(chunk.stop <= document.sections[chunk.section].stop for chunk in fixed.chunks)
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_headed_sections_leave_out_those_without_a_token(bert_folder: Path, variant: Variant) -> None:
+    encoder = tiny_colde(bert_folder, replace(COLDE, variant=variant))
+    headed = encoder.headed(encoder.segment(make_document("d", [("A", "fox " * 15), ("", " "), ("C", "dog")])))
+    assert {number: [len(ids) for ids in chunks] for number, chunks in headed.items()} == {0: [12, 3], 2: [1]}
 
 
 @pytest.mark.parametrize("variant", [Variant.PAPER, Variant.RELEASED])

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.trainable import inference
+from engine.encoders.colde.layers import ColdeConfig
+from engine.encoders.parameters import inference
 from tests.fakes import make_document
 
 QUERY = make_document(

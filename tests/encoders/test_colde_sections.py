@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.encoders.colde.sections import PlacedChunk, headed_sections, place, split_document, split_tokens
-from engine.encoders.encoder import SegmentedDocument
-from engine.text.spans import Chunk, Coverage
-from tests.fakes import make_document
+from engine.encoders.colde.sections import PlacedChunk, TokenIds, place, split_sections
 
 
-def segmented(*sections: list[int]) -> SegmentedDocument:
-    """A document of these chunk lengths by section; its tokens count up from 0."""
-    chunks: list[Chunk] = []
-    token_ids: list[tuple[int, ...]] = []
-    n_tokens = 0
-    for number, lengths in enumerate(sections):
-        for length in lengths:
-            chunks.append(Chunk(number, n_tokens, n_tokens + length, length))
-            token_ids.append(tuple(range(n_tokens, n_tokens + length)))
-            n_tokens += length
-    return SegmentedDocument(make_document("d", "text"), tuple(chunks), tuple(token_ids), Coverage(n_tokens, n_tokens))
+def sections_of(*lengths: list[int]) -> list[tuple[TokenIds, ...]]:
+    """Sections of chunks of these lengths, whose tokens count up from 0."""
+    sections = []
+    first = 0
+    for section in lengths:
+        ends = [first + sum(section[: number + 1]) for number in range(len(section))]
+        sections.append(tuple(tuple(range(a, b)) for a, b in zip([first, *ends], ends, strict=False)))
+        first += sum(section)
+    return sections
 
 
 def test_chunks_are_numbered_by_section_and_place() -> None:
@@ -34,12 +27,8 @@ def test_chunks_are_numbered_by_section_and_place() -> None:
     )
 
 
-def test_headed_sections_leave_out_those_without_a_token() -> None:
-    assert headed_sections(segmented([2, 1], [], [1])) == (((0, 1), (2,)), ((3,),))
-
-
 @pytest.mark.parametrize(
-    ("sections", "n_sections", "expected"),
+    ("sections", "n_parts", "expected"),
     [
         ([[4], [4], [4], [4]], 2, [8, 8]),
         ([[1], [1], [1], [9]], 2, [3, 9]),
@@ -51,43 +40,27 @@ def test_headed_sections_leave_out_those_without_a_token() -> None:
     ],
 )
 def test_neighbouring_sections_make_parts_of_like_size(
-    sections: list[list[int]], n_sections: int, expected: list[int]
+    sections: list[list[int]], n_parts: int, expected: list[int]
 ) -> None:
-    parts = split_document(segmented(*sections), n_sections, 5)
+    parts = split_sections(sections_of(*sections), n_parts, 5, refill=False)
     assert [sum(len(ids) for ids in part) for part in parts] == expected
 
 
-def test_a_document_of_fewer_sections_than_parts_is_cut_into_equal_stretches() -> None:
-    assert split_document(segmented([5, 2]), 3, 2) == [((0, 1),), ((2, 3),), ((4, 5), (6,))]
-
-
-def test_a_document_of_fewer_tokens_than_parts_has_fewer_parts() -> None:
-    assert split_document(segmented([2]), 5, 10) == [((0,),), ((1,),)]
-
-
-@given(
-    sections=st.lists(st.lists(st.integers(1, 9), max_size=3), min_size=1, max_size=6).filter(any),
-    n_sections=st.integers(1, 8),
-)
-def test_a_split_keeps_every_token_once_and_in_order(sections: list[list[int]], n_sections: int) -> None:
-    document = segmented(*sections)
-    parts = split_document(document, n_sections, 9)
-    tokens = [token for part in parts for ids in part for token in ids]
-    assert tokens == list(range(document.coverage.tokens_total))
-    assert len(parts) == min(n_sections, len(tokens))
-    assert all(1 <= len(ids) <= 9 for part in parts for ids in part)
+@pytest.mark.parametrize("refill", [False, True])
+def test_few_sections_are_cut_into_equal_stretches_and_few_tokens_into_fewer_parts(refill: bool) -> None:
+    assert split_sections(sections_of([5, 2]), 3, 2, refill=refill) == [((0, 1),), ((2, 3),), ((4, 5), (6,))]
+    assert split_sections(sections_of([2]), 5, 10, refill=refill) == [((0,),), ((1,),)]
 
 
 @given(
-    sizes=st.lists(st.integers(0, 30), min_size=1, max_size=6).filter(any),
-    n_sections=st.integers(1, 8),
+    lengths=st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=3), min_size=1, max_size=6),
+    n_parts=st.integers(1, 8),
 )
-def test_parts_of_tokens_are_those_of_chunks_cut_full(sizes: list[int], n_sections: int) -> None:
-    ends = [sum(sizes[:number]) for number in range(len(sizes) + 1)]
-    sections = [list(range(a, b)) for a, b in pairwise(ends)]
-    parts = split_tokens(sections, n_sections, 9)
-    by_chunks = split_document(segmented(*([1] * size for size in sizes)), n_sections, 9)
-    flat = [[[token for ids in part for token in ids] for part in parts] for parts in (parts, by_chunks)]
+def test_a_split_keeps_every_token_once_and_in_order(lengths: list[list[int]], n_parts: int) -> None:
+    by_chunks, refilled = (split_sections(sections_of(*lengths), n_parts, 9, refill=refill) for refill in (False, True))
+    flat = [[[token for ids in part for token in ids] for part in parts] for parts in (by_chunks, refilled)]
     assert flat[0] == flat[1]
-    assert all(len(ids) == 9 for part in parts for ids in part[:-1])
-    assert all(1 <= len(part[-1]) <= 9 for part in parts)
+    assert [token for part in flat[0] for token in part] == list(range(sum(map(sum, lengths))))
+    assert len(by_chunks) == min(n_parts, sum(map(sum, lengths)))
+    assert all(1 <= len(ids) <= 9 for part in (*by_chunks, *refilled) for ids in part)
+    assert all(len(ids) == 9 for part in refilled for ids in part[:-1])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.encoders.colde.config import ColdeConfig, Freeze
+from engine.encoders.colde.layers import ColdeConfig, Freeze
 from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.files import CONFIG_FILE, read_configuration, read_json, write_description
 from engine.encoders.smith.config import Activation, Combination, Overflow, SmithConfig, match_bert, smith, smith_short

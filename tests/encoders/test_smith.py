@@ -20,12 +20,12 @@ from engine.encoders.encoder import Variant
 from engine.encoders.smith.config import Combination, Overflow, SmithConfig, match_bert
 from engine.encoders.smith.encoder import (
     BLOCK_BUDGET,
-    TOKEN_BUDGET,
     BlockFilling,
     SmithEncoder,
     document_windows,
     fill_truncating,
 )
+from engine.encoders.trainable import TOKEN_BUDGET
 from engine.errors import EncoderError
 from engine.text.document import Document
 from engine.text.segmentation import TokenWindow

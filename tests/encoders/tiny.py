@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 
 from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde.layers import ColdeConfig
 from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.smith.config import Activation, Combination, Overflow, SmithConfig

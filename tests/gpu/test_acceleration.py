@@ -115,7 +115,7 @@ def test_without_room_on_the_gpu_the_cpu_searches_and_the_summary_names_the_size
         scan, reason = scan_on(snapshot, ["cpu"], -5)
         assert scan is None and reason.startswith("there is room for 0.00 GiB, not for every chunk in float16, 3,")
         acceleration = lists_on(snapshot, StandInGpus(free_bytes=1 << 30), reason)
-        assert not acceleration.is_on_gpu
+        assert acceleration.scan is None and acceleration.replica is None
         result = Index(snapshot, acceleration=acceleration).search("doc0107")
     assert acceleration.summary.startswith(
         f"searched on the CPU: {reason}; there is room for 0.00 GiB; its lists with 16 "
@@ -182,7 +182,7 @@ class WrongGpus(StandInGpus):
 def test_lists_that_fail_the_probe_are_not_used(folder: Path, fault: str, summary: str) -> None:
     with IndexSnapshot(folder) as snapshot:
         acceleration = lists_on(snapshot, WrongGpus(fault), "too large")
-    assert not acceleration.is_on_gpu
+    assert acceleration.scan is None and acceleration.replica is None
     assert re.search(summary, acceleration.summary)
 
 

@@ -237,7 +237,7 @@ def test_docsplit_as_published_pools_by_the_first_token_of_a_whole_view(run: Run
     folder = run("docsplit-paper", given={"view_tokens": 30}, corpora=[notes]).folder
     encoder = load_trainable(str(folder), device="cpu")
     assert isinstance(encoder, MeanEncoder)
-    assert (encoder.backbone.pooling, encoder.window_tokens) == (Pooling.CLS, 30)
+    assert (encoder.backbone.pooling, encoder.chunk_tokens) == (Pooling.CLS, 30)
 
 
 @pytest.mark.slow

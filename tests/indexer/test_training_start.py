@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.colde.config import Freeze
 from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde.layers import Freeze
 from engine.encoders.encoder import Variant
 from engine.encoders.loading import load_trainable
 from engine.encoders.mean import MeanEncoder

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde.layers import ColdeConfig
 from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.loading import load_trainable
 from engine.encoders.mean import MeanEncoder

@@ -15,8 +15,8 @@ from torch.overrides import TorchFunctionMode
 
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.hardware import default_dtype
-from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde.layers import ColdeConfig
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.smith.encoder import SmithEncoder

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from engine.encoders.backbone.hardware import default_dtype
-from engine.encoders.colde.config import ColdeConfig
 from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde.layers import ColdeConfig
 from engine.encoders.loading import load_trainable
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.trainable import TrainableEncoder

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +15,7 @@ from engine.encoders.backbone.model_folder import LAYER, load_model, quiet_trans
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.encoder import Pooling, Vectors
 from engine.encoders.files import copy_model, weights_sha256
-from engine.encoders.trainable import inference, n_changes
+from engine.encoders.parameters import Loaded, inference, n_changes
 from engine.errors import EncoderError
 
 _USUAL_LENGTH = 512  # tokens of a sequence, for models without a number of positions
@@ -56,18 +54,13 @@ class Backbone:
         model, _ = load_model(folder, self.dtype)
         self.model = model.to(self.device).eval()
         self._attention = attention_of(self.model)
-        self._as_loaded = n_changes(self.model)
+        self.loaded = Loaded(self.sha256, n_changes(self.model))
         self.tokenizer.check_ids(len(self.model.get_input_embeddings().weight))
         if self.max_tokens < 1:
             raise EncoderError(
                 f"{folder} reads {self.max_tokens + self.tokenizer.n_special} tokens at once, "
                 f"{self.tokenizer.n_special} of them special ones; take a model that has room for a text"
             )
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether parameters were changed since they were loaded, so that they differ from the files."""
-        return n_changes(self.model) != self._as_loaded
 
     @property
     def width(self) -> int:
@@ -87,13 +80,9 @@ class Backbone:
             sequences: N lists of ids, without special tokens, each at most `max_tokens` long.
             token_budget: most tokens of one forward pass, padding counted; see `BatchReader.read` for GPUs.
         """
-        with self.inference():
+        with inference(self.model):
             rows: Vectors = self.embed(sequences, token_budget).cpu().numpy()
         return rows
-
-    def inference(self) -> AbstractContextManager[None]:
-        """No gradients and no dropout inside; see `engine.encoders.trainable.inference`."""
-        return inference(self.model)
 
     def embed(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
         """As `encode`, with gradients where torch records them: (N, D) float32, unit rows, on `device`."""
@@ -104,20 +93,9 @@ class Backbone:
         if not sequences:
             return torch.empty((0, self.width), device=self.device)
 
-        return self.read(sequences, token_budget, self._pooled)
-
-    def read(
-        self, sequences: Sequence[Sequence[int]], token_budget: int, pool: Callable[[Tensor, Tensor], Tensor]
-    ) -> Tensor:
-        """As `embed`, by another pooling function: (N, W) in the order given, for at least one sequence.
-
-        Args:
-            pool: from the last hidden states (B, L, H) float32 of a batch, and its mask (B, L), to rows (B, W).
-        """
-
         def read(batch: Sequence[int]) -> Tensor:
             ids, mask = self.tokenizer.pad([sequences[position] for position in batch])
-            return pool(self.hidden_states(ids, mask).float(), mask)
+            return self._pooled(self.hidden_states(ids, mask).float(), mask)
 
         def group(positions: Sequence[int], budget: int) -> Iterator[list[int]]:
             for batch in self.batches([sequences[position] for position in positions], budget):
@@ -189,15 +167,13 @@ class Backbone:
         return (hidden * weights).sum(1) / weights.sum(1)  # (B, D)
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-        """Write tokenizer and parameters: at a given precision, as trained in memory, or else a copy of the files."""
+        """Write tokenizer and parameters: those in memory at a given precision, or a copy of the files."""
         self.tokenizer.save_pretrained(folder)
-        if dtype is not None or self.is_trained:
-            _write_as(self.model, folder, dtype or self.dtype)
+        if dtype is None:
+            copy_model(self.folder, folder)
             return
-        copy_model(self.folder, folder)
-
-
-def _write_as(model: Any, folder: Path, dtype: torch.dtype) -> None:  # noqa: ANN401
-    values = {name: value.detach().to("cpu", dtype).contiguous() for name, value in model.state_dict().items()}
-    with quiet_transformers():
-        model.save_pretrained(folder, state_dict=values)
+        state = self.model.state_dict().items()
+        with quiet_transformers():
+            self.model.save_pretrained(
+                folder, state_dict={name: value.detach().to("cpu", dtype).contiguous() for name, value in state}
+            )

@@ -17,7 +17,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from engine.encoders.backbone.model_folder import load_fast_tokenizer, naming_folder, read_config
-from engine.encoders.files import parse_json
+from engine.encoders.files import parse_json, tokenizer_sha256
 from engine.errors import EncoderError
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Tokenizer:
                 raise ValueError(f"its tokenizer makes {bare} of 'a', and {dressed} with special tokens around it")
             at = dressed.index(bare[0])
             self.prefix, self.suffix = dressed[:at], dressed[at + len(bare) :]
+        self.sha256 = tokenizer_sha256(folder)
 
     @cached_property
     def fast(self) -> Any:  # noqa: ANN401

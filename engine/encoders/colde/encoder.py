@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,45 +12,31 @@ from torch import Tensor, nn
 
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.backbone.batching import group_by_length
-from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.backbone.long_attention import PlainAttention, attention_of
 from engine.encoders.chunking import chunk_document
-from engine.encoders.colde.config import RELEASED_CHUNKS, ColdeConfig, Freeze
-from engine.encoders.colde.layers import ColdeLayers
+from engine.encoders.colde.layers import RELEASED_CHUNKS, ColdeConfig, ColdeLayers, Freeze
 from engine.encoders.colde.sections import (
     PlacedChunk,
     PlacedSection,
     TokenIds,
     chunk_across_sections,
     full_chunks,
-    headed_sections,
     place,
-    split_document,
-    split_tokens,
+    split_sections,
     tokens_of_sections,
 )
-from engine.encoders.encoder import Pooling, SegmentedDocument, Variant, fingerprint_of
-from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
-from engine.encoders.trainable import (
-    Attended,
-    Embedded,
-    Loaded,
-    TrainableEncoder,
-    load_weights,
-    pad_chunks,
-    save_weights,
-    sha256_of,
-)
+from engine.encoders.encoder import Pooling, SegmentedDocument, Variant
+from engine.encoders.files import CONFIG_FILE, read_configuration
+from engine.encoders.parameters import load_weights, save_weights
+from engine.encoders.trainable import TOKEN_BUDGET, Attended, BackboneEncoder, Embedded, pad_chunks
 from engine.errors import EncoderError
 from engine.text.document import Document
 from engine.text.spans import Coverage
 
 LAYERS_FILE = "colde.safetensors"
-TOKEN_BUDGET = 4096
-_ONLY_TRAINING = ("temperature", "dropout", "freeze", "max_chunks")  # vectors do not depend on these
 
 
-class ColdeEncoder(TrainableEncoder):
+class ColdeEncoder(BackboneEncoder):
     """Reads a document as one section: its chunks attend to each other, and a BiLSTM reads them in order.
 
     As in the paper (section 4.2), documents are split into sections only for training
@@ -60,6 +46,17 @@ class ColdeEncoder(TrainableEncoder):
     """
 
     kind = "colde"
+    config: ColdeConfig
+    settings_of_training = ("temperature", "dropout", "freeze", "max_chunks")
+    card = """# CoLDE
+
+The contrastive long document encoder of Jha et al. (2022, TKDD; arXiv:2108.09190), variant
+`{config.variant}`: chunks of {tokens} tokens are read by a backbone ({config.pooling} pooling), look at each
+other with {config.heads} heads, and are read in order by an LSTM. Vectors are {config.projection_width} wide and of
+unit length, for documents, sections and chunks alike. Made for training on documents split
+into {config.n_sections} sections, temperature {config.temperature}. Left out of it: LSTM and attention
+{config.without_lstm}, section and chunk numbers {config.without_positions}.
+"""
     note = (
         "Cosines of the chunks of both documents, weighted by the attention of each query chunk to the target's "
         "chunks. Section pairs sum to the mean attended cosine of the query's chunks, in [-1, 1]. They are no parts "
@@ -79,16 +76,10 @@ class ColdeEncoder(TrainableEncoder):
                 f"{backbone.folder} is a {backbone.model.config.model_type}, made to read long texts at once; "
                 "CoLDE reads chunks: give it a BERT-like model"
             )
-        self.backbone = backbone
-        self.device, self.reader = backbone.device, backbone.reader
-        self.config = config
-        self.name = name
+        super().__init__(backbone, config, name=name, chunk_tokens=config.chunk_tokens)
         self.width = config.projection_width
-        self.chunk_tokens = min(config.chunk_tokens, backbone.max_tokens)
         self.layers = (layers or _new_layers(backbone, config)).to(backbone.device)
         self.module: nn.Module = nn.ModuleDict({"backbone": backbone.model, "layers": self.layers}).eval()
-        self._tokenizer_sha256 = tokenizer_sha256(backbone.folder)
-        self._loaded: Loaded | None = None
         if config.freeze == Freeze.ALL_BUT_LAST:
             self._freeze_all_but_last()
 
@@ -119,10 +110,7 @@ class ColdeEncoder(TrainableEncoder):
         made = read_configuration(ColdeConfig, config, folder / CONFIG_FILE)
         backbone = Backbone(folder, device=device, dtype=torch.float32)
         layers = load_weights(lambda: _new_layers(backbone, made), folder / LAYERS_FILE)
-        encoder = cls(backbone, made, name=name, layers=layers)
-        dtype = dtype or default_dtype(backbone.device)
-        encoder._loaded = Loaded.rounded(encoder.module, lambda: backbone.round_to(dtype))
-        return encoder
+        return cls(backbone, made, name=name, layers=layers).round_to(dtype)
 
     def _freeze_all_but_last(self) -> None:
         """Freeze layers 0 to 10 of 12, and all embeddings, ours too, as the authors' code does.
@@ -140,20 +128,10 @@ class ColdeEncoder(TrainableEncoder):
         for weight in (*_weights(model), *_weights(self.layers.positions)):
             weight.requires_grad_(id(weight) in trained)
 
-    @property
-    def fingerprint(self) -> str:
-        """See `Encoder` and `Loaded`; a trained BERT-base takes a second at each access."""
-        read_by = {
-            "weights": sha256_of(self.module, self._loaded),
-            "tokenizer": self._tokenizer_sha256,
-            "chunk_tokens": self.chunk_tokens,
-            **({"chunks_end": "where they are full"} if self.config.runs_over_headings else {}),
-        }
-        settings = {name: value for name, value in self._config().items() if name not in _ONLY_TRAINING}
-        return fingerprint_of({**settings, **read_by})
-
-    def _config(self) -> dict[str, str | int | float | bool]:
-        return {"encoder": self.kind, **asdict(self.config)}
+    def identity(self) -> dict[str, Any]:
+        """See `TrainableEncoder.identity`."""
+        ends = {"chunks_end": "where they are full"} if self.config.runs_over_headings else {}
+        return {**super().identity(), "chunk_tokens": self.chunk_tokens, **ends}
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into chunks; see `Encoder.segment`.
@@ -162,10 +140,9 @@ class ColdeEncoder(TrainableEncoder):
         it is full (section 3.1 of the paper), runs across headings, and belongs to the section in which it
         begins. `released` reads only the first `RELEASED_CHUNKS`, which the coverage shows.
         """
-        tokenizer = self.backbone.tokenizer
         if not self.config.runs_over_headings:
-            return chunk_document(document, tokenizer, self.chunk_tokens)
-        whole = chunk_across_sections(document, tokenizer, self.chunk_tokens)
+            return chunk_document(document, self.tokenizer, self.chunk_tokens)
+        whole = chunk_across_sections(document, self.tokenizer, self.chunk_tokens)
         if self.config.variant == Variant.PAPER:
             return whole
         chunks = whole.chunks[:RELEASED_CHUNKS]
@@ -183,7 +160,7 @@ class ColdeEncoder(TrainableEncoder):
         return Embedded(vectors, chunks, mask)
 
     def split(self, document: SegmentedDocument, n_sections: int) -> tuple[PlacedSection, ...]:
-        """Split a document for training, see `split_document`; long sections end after `max_chunks`.
+        """Split a document for training, see `split_sections`; long sections end after `max_chunks`.
 
         With one section, the limit is that of the document's S sections together. `released` has
         the same limit for every text that is read at once, a section or a whole document.
@@ -192,22 +169,18 @@ class ColdeEncoder(TrainableEncoder):
         limit = self.config.training_chunks
         if self.config.variant != Variant.RELEASED and n_sections == 1:
             limit *= self.config.n_sections
-        if self.config.runs_over_headings:
-            parts = split_tokens(self._tokens(document), n_sections, self.chunk_tokens)
-        else:
-            parts = split_document(document, n_sections, self.chunk_tokens)
+        sections = list(self.headed(document).values())
+        parts = split_sections(sections, n_sections, self.chunk_tokens, refill=self.config.runs_over_headings)
         return place([part[:limit] for part in parts])
 
     def headed(self, document: SegmentedDocument) -> dict[int, tuple[TokenIds, ...]]:
         """The chunks of each headed section, by section number; sections without a token are left out."""
         if self.config.runs_over_headings:
-            tokens = enumerate(self._tokens(document))
+            tokens = enumerate(tokens_of_sections(document.document, self.tokenizer))
             return {number: full_chunks(ids, self.chunk_tokens) for number, ids in tokens if len(ids)}
-        numbers = dict.fromkeys(chunk.section for chunk in document.chunks)
-        return dict(zip(numbers, headed_sections(document), strict=True))
-
-    def _tokens(self, document: SegmentedDocument) -> list[TokenIds]:
-        return tokens_of_sections(document.document, self.backbone.tokenizer)
+        numbered = zip((chunk.section for chunk in document.chunks), document.token_ids, strict=True)
+        groups = groupby(numbered, key=lambda pair: pair[0])
+        return {number: tuple(ids for _, ids in group) for number, group in groups}
 
     def embed_sections(self, documents: Sequence[Sequence[PlacedSection]]) -> Tensor:
         """The vectors (N, D) of sections, each attending to the next one of its document, the last to the first.
@@ -227,7 +200,7 @@ class ColdeEncoder(TrainableEncoder):
     def section_states(self, sections: Sequence[PlacedSection]) -> list[Tensor]:
         """First stage: for each section g (n, H); chunks of all sections share batches."""
         chunks = [chunk for section in sections for chunk in section]
-        lengths = [len(chunk.token_ids) + self.backbone.tokenizer.n_special for chunk in chunks]
+        lengths = [len(chunk.token_ids) + self.tokenizer.n_special for chunk in chunks]
         if not chunks:
             return []
         rows = self.backbone.reader.read(
@@ -241,7 +214,7 @@ class ColdeEncoder(TrainableEncoder):
     def _read(self, chunks: Sequence[PlacedChunk]) -> Tensor:
         """The backbone over a batch of chunks: (B, H) float32."""
         device, model = self.backbone.device, self.backbone.model
-        ids, mask = self.backbone.tokenizer.pad([chunk.token_ids for chunk in chunks])
+        ids, mask = self.tokenizer.pad([chunk.token_ids for chunk in chunks])
         p = torch.tensor([chunk.section for chunk in chunks], device=device)
         q = torch.tensor([chunk.chunk for chunk in chunks], device=device)
         output = model(
@@ -303,13 +276,10 @@ class ColdeEncoder(TrainableEncoder):
         states = self.states([document])[0].float()
         return Attended(document, states, self.combine([document], [states]).chunks[0])
 
-    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-        """Write backbone, layers, configuration and model card; see `TrainableEncoder.save_pretrained`."""
-        as_loaded = dtype is None and self._loaded is not None and self._loaded.are_in(self.module)
-        self.backbone.save_pretrained(folder, dtype=None if as_loaded else dtype or self.backbone.dtype)
+    def save_parameters(self, folder: Path, dtype: torch.dtype | None) -> None:
+        """Write backbone, tokenizer and layers."""
+        super().save_parameters(folder, dtype)
         save_weights(self.layers.state_dict(), folder / LAYERS_FILE, dtype=dtype)
-        self.name = self.name or str(folder)
-        write_description(folder, self._config(), _CARD.format(config=self.config, chunk_tokens=self.chunk_tokens))
 
 
 def _new_layers(backbone: Backbone, config: ColdeConfig) -> ColdeLayers:
@@ -319,14 +289,3 @@ def _new_layers(backbone: Backbone, config: ColdeConfig) -> ColdeLayers:
 
 def _weights(module: nn.Module | None) -> list[nn.Parameter]:
     return [] if module is None else list(module.parameters())
-
-
-_CARD = """# CoLDE
-
-The contrastive long document encoder of Jha et al. (2022, TKDD; arXiv:2108.09190), variant
-`{config.variant}`: chunks of {chunk_tokens} tokens are read by a backbone ({config.pooling} pooling), look at each
-other with {config.heads} heads, and are read in order by an LSTM. Vectors are {config.projection_width} wide and of
-unit length, for documents, sections and chunks alike. Made for training on documents split
-into {config.n_sections} sections, temperature {config.temperature}. Left out of it: LSTM and attention
-{config.without_lstm}, section and chunk numbers {config.without_positions}.
-"""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 from engine.encoders.backbone.tokenizer import Tokenizer
@@ -40,36 +40,26 @@ def place(sections: Sequence[Sequence[TokenIds]]) -> tuple[PlacedSection, ...]:
     )
 
 
-def headed_sections(document: SegmentedDocument) -> tuple[tuple[TokenIds, ...], ...]:
-    """The chunks of each section of a document, sections without a token left out."""
-    numbered = zip((chunk.section for chunk in document.chunks), document.token_ids, strict=True)
-    return tuple(tuple(ids for _, ids in group) for _, group in groupby(numbered, key=lambda pair: pair[0]))
+def split_sections(
+    sections: Sequence[Sequence[TokenIds]], n_parts: int, chunk_tokens: int, *, refill: bool
+) -> list[tuple[TokenIds, ...]]:
+    """Join neighbouring sections into parts of near-equal token count; into fewer only if there are fewer tokens.
 
-
-def split_document(document: SegmentedDocument, n_sections: int, chunk_tokens: int) -> list[tuple[TokenIds, ...]]:
-    """Split a document into S parts of near-equal token count; into fewer only if there are fewer tokens than parts.
-
-    Neighbouring headed sections are kept together. A document that has fewer of them than parts is cut into equal
-    stretches of tokens, in chunks of at most `chunk_tokens`.
-    """
-    headed = headed_sections(document)
-    if len(headed) < n_sections:
-        return _equal_stretches([token for ids in document.token_ids for token in ids], n_sections, chunk_tokens)
-    borders = _balanced([sum(map(len, section)) for section in headed], n_sections)
-    return [tuple(ids for section in headed[a:b] for ids in section) for a, b in pairwise(borders)]
-
-
-def split_tokens(sections: Sequence[TokenIds], n_sections: int, chunk_tokens: int) -> list[tuple[TokenIds, ...]]:
-    """The same parts as `split_document` makes, each cut into full chunks that run across headings.
+    Fewer sections than parts are cut into equal stretches of tokens, in chunks of at most `chunk_tokens`.
 
     Args:
-        sections: the tokens of each headed section; not all empty.
+        sections: the chunks of each headed section, none without a token.
+        refill: whether the chunks of a part are cut again, full, from its first token.
     """
-    headed = [ids for ids in sections if len(ids)]
-    if len(headed) < n_sections:
-        return _equal_stretches([token for ids in headed for token in ids], n_sections, chunk_tokens)
-    borders = _balanced([len(ids) for ids in headed], n_sections)
-    return [full_chunks([token for ids in headed[a:b] for token in ids], chunk_tokens) for a, b in pairwise(borders)]
+    if len(sections) < n_parts:
+        return _equal_stretches(_tokens(chunk for chunks in sections for chunk in chunks), n_parts, chunk_tokens)
+    borders = _balanced([sum(map(len, chunks)) for chunks in sections], n_parts)
+    parts = [tuple(chunk for chunks in sections[a:b] for chunk in chunks) for a, b in pairwise(borders)]
+    return [full_chunks(_tokens(part), chunk_tokens) for part in parts] if refill else parts
+
+
+def _tokens(chunks: Iterable[TokenIds]) -> tuple[int, ...]:
+    return tuple(token for chunk in chunks for token in chunk)
 
 
 def full_chunks(tokens: TokenIds, chunk_tokens: int) -> tuple[TokenIds, ...]:
@@ -91,7 +81,7 @@ def _balanced(sizes: Sequence[int], n_parts: int) -> list[int]:
 def _equal_stretches(tokens: Sequence[int], n_parts: int, chunk_tokens: int) -> list[tuple[TokenIds, ...]]:
     n_parts = min(n_parts, len(tokens))
     borders = [len(tokens) * part // n_parts for part in range(n_parts + 1)]
-    return [full_chunks(tuple(tokens[a:b]), chunk_tokens) for a, b in pairwise(borders)]
+    return [full_chunks(tokens[a:b], chunk_tokens) for a, b in pairwise(borders)]
 
 
 def chunk_across_sections(document: Document, tokenizer: Tokenizer, most: int) -> SegmentedDocument:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,28 +14,18 @@ from engine.encoders.backbone.batching import BatchReader, group_by_length, toke
 from engine.encoders.backbone.hardware import default_device, default_dtype, set_up_kernels
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.chunking import chunk_document
-from engine.encoders.encoder import SegmentedDocument, Variant, fingerprint_of
-from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
+from engine.encoders.encoder import SegmentedDocument, Variant
+from engine.encoders.files import CONFIG_FILE, read_configuration
+from engine.encoders.parameters import Loaded, load_weights, save_weights
 from engine.encoders.smith.config import Overflow, SmithConfig
-from engine.encoders.smith.layers import SmithModule, take_over_bert, take_over_words
-from engine.encoders.trainable import (
-    Attended,
-    Embedded,
-    Loaded,
-    TrainableEncoder,
-    load_weights,
-    pad_chunks,
-    read_chunks,
-    save_weights,
-    sha256_of,
-)
+from engine.encoders.smith.layers import SmithModule, take_over
+from engine.encoders.trainable import TOKEN_BUDGET, Attended, Embedded, TrainableEncoder, pad_chunks, read_chunks
 from engine.errors import EncoderError
 from engine.text.document import Document
 from engine.text.segmentation import TokenWindow, fill_windows
 from engine.text.spans import Chunk
 
 WEIGHTS_FILE = "smith.safetensors"
-TOKEN_BUDGET = 4096  # of one pass over blocks, padding counted
 BLOCK_BUDGET = 1536  # of one pass over documents: 32 windows of 48
 
 
@@ -59,6 +48,15 @@ class SmithEncoder(TrainableEncoder):
     """
 
     kind = "smith"
+    config: SmithConfig
+    settings_of_training = ("dropout",)
+    card = """# SMITH
+
+The siamese hierarchical encoder of Yang et al. (2020, arXiv:2004.12297), variant
+`{config.variant}`: {config.sentence_layers} layers read blocks of {config.block_tokens} tokens,
+{config.document_layers} layers read up to {config.max_blocks} blocks together. Vectors are {width} wide
+and of unit length, for documents, sections and blocks alike.
+"""
     note = (
         "Attention that the vector of each document pays to its sections; those of a document sum to 1. A section pair "
         "is the cosine of its blocks times the attention to both; pairs sum to the inner product of the attended "
@@ -86,9 +84,6 @@ class SmithEncoder(TrainableEncoder):
         self.reader = BatchReader(device)
         self.width = self.config.vector_width
         self.chunk_tokens = self.config.capacity
-        self._tokenizer_sha256 = tokenizer_sha256(tokenizer.folder)
-        self._loaded: Loaded | None = None
-        self._file: Path | None = None  # the file that the encoder was loaded from
 
     @classmethod
     def create(
@@ -116,9 +111,9 @@ class SmithEncoder(TrainableEncoder):
         tokenizer = Tokenizer(tokenizer_folder)
         module = SmithModule(config, tokenizer.vocabulary_size, pad_id=tokenizer.pad_id, seed=seed)
         if sentence_encoder is not None:
-            take_over_bert(module.sentence.bert, sentence_encoder)
+            take_over(module.sentence.bert, sentence_encoder)
         if word_embeddings is not None:
-            take_over_words(module.sentence.bert, word_embeddings)
+            take_over(module.sentence.bert, word_embeddings, words_alone=True)
         return cls(module.to(device, dtype).eval(), tokenizer, device=device)
 
     @classmethod
@@ -134,15 +129,7 @@ class SmithEncoder(TrainableEncoder):
         device = device or default_device()
         encoder = cls(module, tokenizer, name=name, device=device)
         encoder._loaded = Loaded.rounded(module, lambda: module.to(device, dtype or default_dtype(device)))
-        encoder._file = folder / WEIGHTS_FILE
         return encoder
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint of the parameters (see `Loaded`), the tokenizer and the settings that change vectors."""
-        settings = {name: value for name, value in asdict(self.config).items() if name != "dropout"}
-        read_by = {"weights": sha256_of(self.module, self._loaded), "tokenizer": self._tokenizer_sha256}
-        return fingerprint_of({"encoder": self.kind, **settings, **read_by})
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into blocks; see `Encoder.segment`."""
@@ -230,32 +217,16 @@ class SmithEncoder(TrainableEncoder):
             weights.append(share * self.module.block_weights(states[window.first : window.stop]))
         return Attended(document, torch.cat(weights), self.combine([document], [states]).chunks[0])
 
-    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-        """Write parameters, tokenizer, configuration and model card; see `TrainableEncoder.save_pretrained`."""
+    def save_parameters(self, folder: Path, dtype: torch.dtype | None) -> None:
+        """Write parameters and tokenizer."""
         self.tokenizer.save_pretrained(folder)
-        self._save_weights(folder / WEIGHTS_FILE, dtype)
-        self.name = self.name or str(folder)
-        card = _CARD.format(config=self.config, width=self.width)
-        write_description(folder, {"encoder": self.kind, **asdict(self.config)}, card)
-
-    def _save_weights(self, file: Path, dtype: torch.dtype | None) -> None:
-        if dtype is None and self._file is not None and self._loaded is not None and self._loaded.are_in(self.module):
-            # The file that was loaded is copied, since the parameters in memory can be rounded.
-            if file != self._file:
-                file.write_bytes(self._file.read_bytes())
-            return
-        save_weights(self.module.state_dict(), file, dtype=dtype)
-        if file == self._file:
-            self._loaded, self._file = None, None
-
-
-_CARD = """# SMITH
-
-The siamese hierarchical encoder of Yang et al. (2020, arXiv:2004.12297), variant
-`{config.variant}`: {config.sentence_layers} layers read blocks of {config.block_tokens} tokens,
-{config.document_layers} layers read up to {config.max_blocks} blocks together. Vectors are {width} wide
-and of unit length, for documents, sections and blocks alike.
-"""
+        source, file = self.tokenizer.folder / WEIGHTS_FILE, folder / WEIGHTS_FILE
+        if not self.is_as_loaded(dtype):
+            save_weights(self.module.state_dict(), file, dtype=dtype)
+            if file == source:
+                self._loaded = None
+        elif file != source:  # copied, since the parameters in memory can be rounded
+            file.write_bytes(source.read_bytes())
 
 
 class BlockFilling:

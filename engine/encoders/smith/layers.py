@@ -7,9 +7,9 @@ of a document (padded), H width of a state, D width of a vector.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -40,16 +40,7 @@ class SentenceEncoder(nn.Module):
 
     def __init__(self, config: SmithConfig, vocabulary_size: int) -> None:
         super().__init__()
-        self.bert: Any = BertModel(
-            _bert_config(
-                config,
-                layers=config.sentence_layers,
-                heads=config.sentence_heads,
-                ffn=config.sentence_ffn,
-                positions=config.sentence_positions,
-                vocabulary_size=vocabulary_size,
-            )
-        )
+        self.bert: Any = BertModel(_bert_config(config, "sentence", vocabulary_size))
         self.dense = nn.Linear(config.width, config.width) if config.is_hierarchical else None
 
     def forward(
@@ -79,16 +70,7 @@ class DocumentEncoder(nn.Module):
         self.positions = nn.Embedding(config.document_positions, config.width)
         self.norm = nn.LayerNorm(config.width, eps=1e-12)
         self.dropout = nn.Dropout(config.dropout)
-        self.encoder: Any = BertEncoder(
-            _bert_config(
-                config,
-                layers=config.document_layers,
-                heads=config.document_heads,
-                ffn=config.document_ffn,
-                positions=config.document_positions,
-                vocabulary_size=1,  # it has no words
-            )
-        )
+        self.encoder: Any = BertEncoder(_bert_config(config, "document", vocabulary_size=1))  # it has no words
         self.pooler = nn.Linear(config.width, config.width)
 
     def forward(
@@ -305,16 +287,14 @@ class SmithModule(nn.Module):
         return whole, torch.ones_like(whole[..., 0], dtype=torch.bool)
 
 
-def _bert_config(
-    config: SmithConfig, *, layers: int, heads: int, ffn: int, positions: int, vocabulary_size: int
-) -> Any:  # noqa: ANN401
+def _bert_config(config: SmithConfig, part: Literal["sentence", "document"], vocabulary_size: int) -> Any:  # noqa: ANN401
     return BertConfig(
         vocab_size=vocabulary_size,
         hidden_size=config.width,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=ffn,
-        max_position_embeddings=positions,
+        num_hidden_layers=getattr(config, f"{part}_layers"),
+        num_attention_heads=getattr(config, f"{part}_heads"),
+        intermediate_size=getattr(config, f"{part}_ffn"),
+        max_position_embeddings=getattr(config, f"{part}_positions"),
         hidden_act="gelu_pytorch_tanh",
         hidden_dropout_prob=config.dropout,
         attention_probs_dropout_prob=config.dropout,
@@ -323,8 +303,9 @@ def _bert_config(
     )
 
 
-def take_over_bert(bert: Any, folder: Path) -> None:  # noqa: ANN401
-    """Copy every parameter of a BERT's folder into a `BertModel` of the same sizes.
+@torch.no_grad()
+def take_over(bert: Any, folder: Path, *, words_alone: bool = False) -> None:  # noqa: ANN401
+    """Copy every parameter of a BERT's folder, or the word embeddings alone, into a `BertModel` of the same sizes.
 
     Position and word tables can be shorter here; a pooler that the folder does not
     hold keeps its own parameters. Folders of transformers mostly specify the exact GELU;
@@ -333,30 +314,15 @@ def take_over_bert(bert: Any, folder: Path) -> None:  # noqa: ANN401
     Raises:
         EncoderError: the folder holds no BERT, or one of other sizes.
     """
-    _copy(bert, _published(folder), folder)
-
-
-def take_over_words(bert: Any, folder: Path) -> None:  # noqa: ANN401
-    """Copy only the word embeddings.
-
-    Raises:
-        EncoderError: the folder holds no BERT, or one of another width.
-    """
-    _copy(bert, {_WORDS: _published(folder)[_WORDS]}, folder)
-
-
-def _published(folder: Path) -> Mapping[str, Tensor]:
     model, missing = load_model(folder, torch.float32, what="a BERT")
     if model.config.model_type != "bert":
         raise EncoderError(f"{folder} holds a {model.config.model_type}, weights are taken over from a bert alone")
-    return {name: value for name, value in model.state_dict().items() if name not in missing}
-
-
-@torch.no_grad()
-def _copy(bert: Any, published: Mapping[str, Tensor], folder: Path) -> None:  # noqa: ANN401
     own: dict[str, Tensor] = bert.state_dict()
+    published = {name: value for name, value in model.state_dict().items() if name not in missing}
+    if words_alone:
+        published = {_WORDS: published[_WORDS]}
     unknown = sorted(published.keys() - own.keys())
-    lacking = sorted(name for name in own.keys() - published.keys() if len(published) > 1 and "pooler" not in name)
+    lacking = sorted(name for name in own.keys() - published.keys() if "pooler" not in name and not words_alone)
     if unknown or lacking:
         raise EncoderError(
             f"{folder} does not have the layers of this encoder: {(unknown or lacking)[0]} is only in one of the two; "

@@ -11,45 +11,31 @@ of a topic embedding, D = H + W.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.chunking import chunk_document
-from engine.encoders.encoder import Pooling, SegmentedDocument, Variant, Vectors, fingerprint_of
-from engine.encoders.files import CONFIG_FILE, read_configuration, tokenizer_sha256, write_description
+from engine.encoders.encoder import Pooling, SegmentedDocument, Variant, Vectors
+from engine.encoders.files import CONFIG_FILE, read_configuration
+from engine.encoders.parameters import inference, load_weights, module_sha256, save_weights, sha256_of
 from engine.encoders.tde.layers import TdeConfig, TdeLayers, TdeModule
 from engine.encoders.tde.topics import Vocabulary
-from engine.encoders.trainable import (
-    Embedded,
-    Loaded,
-    TrainableEncoder,
-    inference,
-    load_weights,
-    module_sha256,
-    pad_chunks,
-    read_chunks,
-    save_weights,
-    sha256_of,
-)
+from engine.encoders.trainable import BackboneEncoder, Embedded, pad_chunks
 from engine.errors import EncoderError
 from engine.text.document import Document
 from engine.text.segmentation import TokenWindow
 
-TOKEN_BUDGET = 4096
 WEIGHTS_FILE = "tde.safetensors"
 VOCABULARY_FILE = "topic_vocabulary.json"
 _SHORTEST_SENTENCE = 8
-_OF_THE_VOCABULARY = ("min_df", "max_df", "max_words")  # vectors depend on the words alone
 
 
-class TdeEncoder(TrainableEncoder):
+class TdeEncoder(BackboneEncoder):
     """Reads every sentence by itself, and takes the mean over them.
 
     With b_s the unit backbone state of sentence s and t_s its topics (`TopicVectors`),
@@ -61,7 +47,15 @@ class TdeEncoder(TrainableEncoder):
     """
 
     kind = "tde"
+    config: TdeConfig
     module: TdeModule
+    settings_of_training = ("min_df", "max_df", "max_words")  # vectors depend on the words alone
+    card = """# TDE: topic-informed and decoupled sentence embeddings
+
+Variant {config.variant}, {config.pooling} pooling, sentences of at most {tokens} tokens, {config.n_topics} topics,
+vectors {width} wide. A sentence's vector is its backbone state beside its topics (an embedded topic model); a
+document's is the mean of its sentences. A pair head gives the probability of a match.
+"""
 
     def __init__(self, backbone: Backbone, layers: TdeLayers, config: TdeConfig, *, name: str = "") -> None:
         """Combine layers with a backbone of the same configuration.
@@ -70,11 +64,7 @@ class TdeEncoder(TrainableEncoder):
             EncoderError: `config` leaves no room for text, or needs a [CLS] that the backbone lacks.
         """
         tokenizer = backbone.tokenizer
-        self.config = config
-        self.name = name
-        self.backbone = backbone
-        self.device, self.reader = backbone.device, backbone.reader
-        self.chunk_tokens = min(config.sentence_tokens - tokenizer.n_special, backbone.max_tokens)
+        super().__init__(backbone, config, name=name, chunk_tokens=config.sentence_tokens - tokenizer.n_special)
         if self.chunk_tokens < 1:
             raise EncoderError(
                 f"sentence_tokens is {config.sentence_tokens}, the tokenizer adds {tokenizer.n_special} of its own; "
@@ -84,7 +74,6 @@ class TdeEncoder(TrainableEncoder):
             raise EncoderError(f"{backbone.folder} puts no token before a text to pool at; use Pooling.MEAN")
         self.width = backbone.width + (config.topic_width if config.n_topics else 0)
         self.module = TdeModule(backbone.model, layers.to(backbone.device)).eval()
-        self._loaded: Loaded | None = None
 
     @classmethod
     def create(
@@ -127,41 +116,30 @@ class TdeEncoder(TrainableEncoder):
         vocabulary = Vocabulary.load(folder / VOCABULARY_FILE) if made.n_topics else None
         backbone = _backbone(folder, made, device)
         layers = load_weights(lambda: TdeLayers(backbone.width, made, vocabulary), folder / WEIGHTS_FILE)
-        encoder = cls(backbone, layers, made, name=name)
-        dtype = dtype or default_dtype(backbone.device)
-        encoder._loaded = Loaded.rounded(backbone.model, lambda: backbone.round_to(dtype))
-        return encoder
+        return cls(backbone, layers, made, name=name).round_to(dtype)
 
     @property
-    def fingerprint(self) -> str:
-        """See `Encoder` and `Loaded`; does not cover the pair head, which makes no vectors."""
-        topics = self.module.topics
-        settings = {name: value for name, value in self._config().items() if name not in _OF_THE_VOCABULARY}
-        return fingerprint_of(
-            {
-                **settings,
-                "backbone": sha256_of(self.backbone.model, self._loaded),
-                "tokenizer": tokenizer_sha256(self.backbone.folder),
-                "topics": module_sha256(topics) if topics else "",
-                "vocabulary": topics.model.vocabulary.words if topics else (),
-            }
-        )
+    def rounded(self) -> nn.Module:
+        """See `TrainableEncoder`; the other layers stay in float32."""
+        return self.module.backbone
 
-    def _config(self) -> dict[str, str | int | float]:
-        return {"encoder": self.kind, **asdict(self.config)}
+    def identity(self) -> dict[str, Any]:
+        """See `TrainableEncoder.identity`; does not cover the pair head, which makes no vectors."""
+        topics = self.module.topics
+        return {
+            "backbone": sha256_of(self.rounded, self._loaded),
+            "topics": module_sha256(topics) if topics else "",
+            "vocabulary": topics.model.vocabulary.words if topics else (),
+        }
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into sentences; see `Encoder.segment`."""
         shortest = _SHORTEST_SENTENCE if self.config.variant is Variant.FIXED else 1
         return chunk_document(
             document,
-            self.backbone.tokenizer,
+            self.tokenizer,
             lambda ends: sentence_windows(ends, self.chunk_tokens, shortest=shortest),
         )
-
-    def states(self, documents: Sequence[SegmentedDocument]) -> list[Tensor]:
-        """First stage: b_s of all sentences, (C, H) for each document; sentences of all documents share batches."""
-        return read_chunks(documents, lambda sequences: self.backbone.embed(sequences, TOKEN_BUDGET))
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
         """Second stage: the topics of each sentence, and the mean; see the equation of the class."""
@@ -190,37 +168,21 @@ class TdeEncoder(TrainableEncoder):
                 raise EncoderError(
                     f"a vector is {given.shape[-1]} wide, those of this encoder {self.width}; encode with it"
                 )
-        one, other = (torch.as_tensor(given, device=self.backbone.device) for given in (query, target))
+        one, other = (torch.as_tensor(given, device=self.device) for given in (query, target))
         with inference(self.module):
             probability: Vectors = self.module.head(one, other).softmax(-1)[..., 1].float().cpu().numpy()
         return probability
 
-    def top_words(self, n: int = 10) -> list[list[str]]:
-        """The n likeliest words of each topic, for display; none without a topic model."""
-        return self.module.topics.model.top_words(n) if self.module.topics else []
-
-    def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
-        """Write backbone, layers, vocabulary, configuration and card; see `TrainableEncoder.save_pretrained`."""
-        as_loaded = dtype is None and self._loaded is not None and self._loaded.are_in(self.backbone.model)
-        self.backbone.save_pretrained(folder, dtype=None if as_loaded else dtype or self.backbone.dtype)
+    def save_parameters(self, folder: Path, dtype: torch.dtype | None) -> None:
+        """Write backbone, tokenizer, layers and vocabulary."""
+        super().save_parameters(folder, dtype)
         save_weights(self.module.own_weights(), folder / WEIGHTS_FILE, dtype=dtype)
         if self.module.topics:
             self.module.topics.model.vocabulary.save(folder / VOCABULARY_FILE)
-        self.name = self.name or str(folder)
-        card = _CARD.format(config=self.config, tokens=self.chunk_tokens, width=self.width)
-        write_description(folder, self._config(), card)
 
 
 def _backbone(folder: Path, config: TdeConfig, device: str | None) -> Backbone:
     return Backbone(folder, device=device, dtype=torch.float32, pooling=config.pooling or Pooling.MEAN)
-
-
-_CARD = """# TDE: topic-informed and decoupled sentence embeddings
-
-Variant {config.variant}, {config.pooling} pooling, sentences of at most {tokens} tokens, {config.n_topics} topics,
-vectors {width} wide. A sentence's vector is its backbone state beside its topics (an embedded topic model); a
-document's is the mean of its sentences. A pair head gives the probability of a match.
-"""
 
 
 def sentence_windows(sentence_ends: Sequence[int], capacity: int, *, shortest: int = 1) -> list[TokenWindow]:
