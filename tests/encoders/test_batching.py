@@ -1,8 +1,8 @@
-"""Batches under a budget of padded tokens, and batches that do not fit on the GPU."""
+"""Batches under a budget of padded tokens, batches that do not fit on the GPU, and the precision of products."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.encoders.backbone.batching import BatchReader, group_by_length, token_budget_batches
-from engine.encoders.backbone.hardware import tokens_at_once
+from engine.encoders.backbone import hardware
+from engine.encoders.backbone.batching import BatchReader, token_budget_batches
+from engine.encoders.backbone.hardware import default_dtype, set_up_kernels, tokens_at_once
 from engine.errors import BudgetExceeded
 from engine.text.document import Document
 from tests.encoders.tiny import KINDS
@@ -55,9 +56,13 @@ class SmallGpu:
         return torch.tensor([[position, 1.0] for position in batch])
 
 
+def by_length(positions: Sequence[int], budget: int) -> Iterator[list[int]]:
+    return token_budget_batches([LENGTHS[position] for position in positions], budget)
+
+
 def read(gpu: SmallGpu, reader: BatchReader, budget: int = 32) -> list[list[float]]:
     with torch.inference_mode():
-        rows: list[list[float]] = reader.read(5, budget, group_by_length(LENGTHS), gpu.read).tolist()
+        rows: list[list[float]] = reader.read(range(5), budget, by_length, gpu.read).tolist()
     return rows
 
 
@@ -84,7 +89,7 @@ def test_a_gpu_reads_larger_batches_unless_gradients_hold_them(
     gpu, small = SmallGpu(room=1000), SmallGpu(room=1000)
     read(gpu, BatchReader(device), 16)
     assert gpu.read_batches == batches
-    BatchReader(device).read(5, 16, group_by_length(LENGTHS), small.read)
+    BatchReader(device).read(range(5), 16, by_length, small.read)
     assert small.read_batches == [[1], [3, 2], [0, 4]]
 
 
@@ -110,11 +115,11 @@ def test_batches_read_before_one_that_does_not_fit_are_not_read_again() -> None:
     gpu = SmallGpu(room=9)
     first_short_ones = [[4, 0], [1, 2, 3]]
 
-    def group(positions: Sequence[int], budget: int) -> list[list[int]]:
-        return first_short_ones if len(positions) == 5 else [[position] for position in positions]
+    def batches(positions: Sequence[int], budget: int) -> list[list[int]]:
+        return first_short_ones if len(positions) == 5 else [[at] for at in range(len(positions))]
 
     with torch.inference_mode():
-        rows = BatchReader().read(5, 32, group, gpu.read)
+        rows = BatchReader().read(range(5), 32, batches, gpu.read)
     assert rows[:, 0].tolist() == [0, 1, 2, 3, 4]
     assert gpu.read_batches == [[4, 0], [1], [2], [3]]
 
@@ -131,7 +136,7 @@ def test_one_sequence_that_does_not_fit_raises_an_error_with_the_next_step() -> 
 def test_with_gradients_nothing_is_read_again() -> None:
     reader = BatchReader()
     with pytest.raises(torch.cuda.OutOfMemoryError):
-        reader.read(5, 32, group_by_length(LENGTHS), SmallGpu(room=16).read)
+        reader.read(range(5), 32, by_length, SmallGpu(room=16).read)
     assert reader.limit is None
 
 
@@ -159,3 +164,49 @@ def test_encoders_of_every_kind_shrink_and_give_the_same_vectors(kind: str, bert
 def _no_room_for_more_than_three(_: torch.nn.Module, given: tuple[Tensor]) -> None:
     if given[0].dim() == 2 and len(given[0]) > 3:
         raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+
+
+@pytest.fixture(autouse=True)
+def restore_precision() -> Iterator[None]:
+    precision = torch.get_float32_matmul_precision()
+    yield
+    torch.set_float32_matmul_precision(precision)
+
+
+@pytest.mark.parametrize(
+    ("flags", "dtype"),
+    [("fpu avx2", torch.float32), ("fpu avx512_bf16", torch.bfloat16), ("amx_bf16 amx_tile", torch.bfloat16)],
+)
+def test_bfloat16_is_chosen_only_where_it_is_native(
+    flags: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr(hardware, "_cpu_flags", lambda: frozenset(flags.split()))
+    assert default_dtype("cpu") is dtype
+
+
+def test_products_of_float32_are_as_exact_as_float32() -> None:
+    set_up_kernels()
+    one, other = torch.randn(300, 384), torch.randn(384, 512)
+    want = one.double() @ other.double()
+    assert ((one @ other) - want).abs().max() < 1e-4 * want.abs().mean()
+
+
+@pytest.mark.parametrize(("error", "precision"), [(0.0, "medium"), (1e-2, "highest")])
+def test_medium_precision_is_set_only_where_it_does_not_round_float32_products(
+    error: float, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = torch.Tensor.__matmul__
+
+    def multiply(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        is_rounded = one.dtype is torch.float32 and torch.get_float32_matmul_precision() == "medium"
+        found = exact(one.double(), other.double()).to(one.dtype)
+        return found * (1 + error) if is_rounded else found
+
+    monkeypatch.setattr(torch.Tensor, "__matmul__", multiply)
+    hardware._stays_float32.cache_clear()
+    try:
+        set_up_kernels()
+    finally:
+        hardware._stays_float32.cache_clear()
+    assert torch.get_float32_matmul_precision() == precision

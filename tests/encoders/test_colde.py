@@ -1,4 +1,4 @@
-"""CoLDE as an encoder: numbers in its inputs, sections, shuffles, length, training."""
+"""CoLDE as an encoder: numbers in its inputs, documents split into sections, shuffles, length, training."""
 
 from __future__ import annotations
 
@@ -10,13 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 from transformers import AutoModel, DistilBertConfig, DistilBertModel, LongformerConfig, LongformerModel
 
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.colde.layers import ColdeConfig, Freeze
-from engine.encoders.colde.sections import PlacedChunk, PlacedSection, place, tokens_of_sections
+from engine.encoders.colde.sections import (
+    PlacedChunk,
+    PlacedSection,
+    TokenIds,
+    place,
+    split_sections,
+    tokens_of_sections,
+)
 from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.loading import load_trainable
 from engine.encoders.parameters import inference
@@ -179,7 +188,7 @@ def test_chunks_of_the_paper_are_full_and_run_on_over_headings(bert_folder: Path
 def test_headed_sections_leave_out_those_without_a_token(bert_folder: Path, variant: Variant) -> None:
     encoder = tiny_colde(bert_folder, replace(COLDE, variant=variant))
     headed = encoder.headed(encoder.segment(make_document("d", [("A", "fox " * 15), ("", " "), ("C", "dog")])))
-    assert {number: [len(ids) for ids in chunks] for number, chunks in headed.items()} == {0: [12, 3], 2: [1]}
+    assert {number: [len(ids) for ids in chunks] for number, chunks in headed.items()} == {0: [12, 4], 2: [2]}
 
 
 @pytest.mark.parametrize("variant", [Variant.PAPER, Variant.RELEASED])
@@ -282,3 +291,60 @@ def test_a_backbone_of_sparse_attention_is_refused(bert_folder: Path, tmp_path: 
     Tokenizer(bert_folder).save_pretrained(tmp_path)
     with pytest.raises(EncoderError, match="is a longformer, made to read long texts at once; CoLDE reads chunks"):
         tiny_colde(tmp_path)
+
+
+def sections_of(*lengths: list[int]) -> list[tuple[TokenIds, ...]]:
+    """Sections of chunks of these lengths, whose tokens count up from 0."""
+    sections = []
+    first = 0
+    for section in lengths:
+        ends = [first + sum(section[: number + 1]) for number in range(len(section))]
+        sections.append(tuple(tuple(range(a, b)) for a, b in zip([first, *ends], ends, strict=False)))
+        first += sum(section)
+    return sections
+
+
+def test_chunks_are_numbered_by_section_and_place() -> None:
+    assert place([[(1, 2), (3,)], [(4,)]]) == (
+        (PlacedChunk((1, 2), 0, 0), PlacedChunk((3,), 0, 1)),
+        (PlacedChunk((4,), 1, 0),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("sections", "n_parts", "expected"),
+    [
+        ([[4], [4], [4], [4]], 2, [8, 8]),
+        ([[1], [1], [1], [9]], 2, [3, 9]),
+        ([[9], [1], [1], [1]], 2, [9, 3]),
+        ([[9], [1], [1], [1]], 3, [9, 1, 2]),
+        ([[3], [3], [3], [3], [3]], 3, [6, 3, 6]),
+        ([[20], [1]], 2, [20, 1]),
+        ([[5], [6]], 1, [11]),
+    ],
+)
+def test_neighbouring_sections_make_parts_of_like_size(
+    sections: list[list[int]], n_parts: int, expected: list[int]
+) -> None:
+    parts = split_sections(sections_of(*sections), n_parts, 5, refill=False)
+    assert [sum(len(ids) for ids in part) for part in parts] == expected
+
+
+@pytest.mark.parametrize("refill", [False, True])
+def test_few_sections_are_cut_into_equal_stretches_and_few_tokens_into_fewer_parts(refill: bool) -> None:
+    assert split_sections(sections_of([5, 2]), 3, 2, refill=refill) == [((0, 1),), ((2, 3),), ((4, 5), (6,))]
+    assert split_sections(sections_of([2]), 5, 10, refill=refill) == [((0,),), ((1,),)]
+
+
+@given(
+    lengths=st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=3), min_size=1, max_size=6),
+    n_parts=st.integers(1, 8),
+)
+def test_a_split_keeps_every_token_once_and_in_order(lengths: list[list[int]], n_parts: int) -> None:
+    by_chunks, refilled = (split_sections(sections_of(*lengths), n_parts, 9, refill=refill) for refill in (False, True))
+    flat = [[[token for ids in part for token in ids] for part in parts] for parts in (by_chunks, refilled)]
+    assert flat[0] == flat[1]
+    assert [token for part in flat[0] for token in part] == list(range(sum(map(sum, lengths))))
+    assert len(by_chunks) == min(n_parts, sum(map(sum, lengths)))
+    assert all(1 <= len(ids) <= 9 for part in (*by_chunks, *refilled) for ids in part)
+    assert all(len(ids) == 9 for part in refilled for ids in part[:-1])

@@ -1,7 +1,8 @@
-"""Heat maps of results: cells are contributions, columns sum to scores; labels and numbers, read from the figure."""
+"""Heat maps of results: cells are contributions, columns sum to scores; and figures as PNG and SVG files."""
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +12,13 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import imread
 
 from engine.encoders.encoder import Vectors
 from engine.errors import MissingExtra, QueryError
 from engine.index import Index
 from engine.plots.heatmap import Axis, draw_heatmap, section_axis
-from engine.plots.style import figure_file
+from engine.plots.style import COLOURS, MARKERS, Plot, figure_file
 from engine.search.request import Request
 from engine.views import Result
 from tests.fakes import make_document
@@ -119,3 +121,31 @@ def test_a_heading_of_any_kind_is_drawn_as_it_stands(heading: str) -> None:
     figure = draw_heatmap(values(2, 2), side, side, "title")
     assert figure.axes[0].get_yticklabels()[0].get_text() == heading
     assert figure_file(figure, "png").startswith(b"\x89PNG\r\n")
+
+
+def figure(title: str = "A title") -> Plot:
+    made = Plot(figsize=(2, 1), facecolor="white")
+    made.add_subplot().set_title(title)
+    return made
+
+
+def test_a_picture_is_white_around_what_is_drawn() -> None:
+    image = imread(io.BytesIO(figure_file(figure(), "png")))
+    assert (image[[0, -1], :, :3] == 1).all() and (image[:, [0, -1], :3] == 1).all()
+    assert (image[..., :3] < 0.5).any()
+
+
+@pytest.mark.parametrize("form", ["png", "svg"])
+def test_the_same_figure_gives_the_same_bytes(form: str) -> None:
+    assert figure_file(figure(), form) == figure_file(figure(), form)  # type: ignore[arg-type]
+    assert figure()._repr_png_() == figure_file(figure(), "png")  # as a notebook shows it
+
+
+def test_titles_of_any_script_are_drawn_and_stay_text_in_an_svg() -> None:
+    svg = figure_file(figure("Foxes & hens"), "svg").decode()
+    assert ">Foxes &amp; hens</text>" in svg and "<dc:date>" not in svg
+    assert figure_file(figure("狐狸"), "png").startswith(b"\x89PNG")  # without a warning
+
+
+def test_every_colour_has_a_marker_of_its_own() -> None:
+    assert len(set(COLOURS)) == len(set(MARKERS)) == len(COLOURS) == len(MARKERS)

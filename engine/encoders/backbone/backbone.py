@@ -93,15 +93,11 @@ class Backbone:
         if not sequences:
             return torch.empty((0, self.width), device=self.device)
 
-        def read(batch: Sequence[int]) -> Tensor:
-            ids, mask = self.tokenizer.pad([sequences[position] for position in batch])
+        def read(batch: Sequence[Sequence[int]]) -> Tensor:
+            ids, mask = self.tokenizer.pad(batch)
             return self._pooled(self.hidden_states(ids, mask).float(), mask)
 
-        def group(positions: Sequence[int], budget: int) -> Iterator[list[int]]:
-            for batch in self.batches([sequences[position] for position in positions], budget):
-                yield [positions[at] for at in batch]
-
-        return self.reader.read(len(sequences), token_budget, group, read)
+        return self.reader.read(sequences, token_budget, self.batches, read)
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Last hidden states (B, L, H) of ids and mask, as from `Tokenizer.pad`; gradients if torch records them."""

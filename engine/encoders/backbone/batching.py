@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from engine.encoders.backbone.hardware import tokens_at_once
 from engine.errors import BudgetExceeded
@@ -11,8 +11,9 @@ from engine.errors import BudgetExceeded
 if TYPE_CHECKING:
     from torch import Tensor
 
-Read = Callable[[Sequence[int]], "Tensor"]
-Group = Callable[[Sequence[int], int], Iterable[Sequence[int]]]
+T = TypeVar("T")
+Read = Callable[[Sequence[T]], "Tensor"]
+Batches = Callable[[Sequence[T], int], Iterable[Sequence[int]]]
 
 
 def next_multiple(length: int, size: int) -> int:
@@ -34,16 +35,6 @@ def token_budget_batches(lengths: Sequence[int], budget: int) -> Iterator[list[i
         first += size
 
 
-def group_by_length(lengths: Sequence[int]) -> Group:
-    """The grouping of `token_budget_batches`, for `BatchReader`; `lengths` are those of all positions."""
-
-    def group(positions: Sequence[int], budget: int) -> Iterator[list[int]]:
-        for batch in token_budget_batches([lengths[position] for position in positions], budget):
-            yield [positions[at] for at in batch]
-
-    return group
-
-
 class BatchReader:
     """Reads sequences batch by batch; where a GPU has no room for a batch, this one and all later ones are smaller.
 
@@ -56,18 +47,17 @@ class BatchReader:
         self.limit: int | None = None  # most tokens of a batch, once one did not fit
         self.n_read = 0  # sequences read so far; counted while `read` runs
 
-    def read(self, n: int, token_budget: int, group: Group, read: Read) -> Tensor:
-        """Read sequences in batches, and put the rows into the order of their positions.
+    def read(self, sequences: Sequence[T], token_budget: int, batches: Batches[T], read: Read[T]) -> Tensor:
+        """Read sequences, at least one, in batches, and return their rows in the order given.
 
         Args:
-            n: sequences, at least one.
             token_budget: most tokens of a batch, padding counted, on a CPU or with gradients; for a GPU see
                 `tokens_at_once`. Halved, and remembered, each time that a batch does not fit.
-            group: from positions and a token budget to batches, each position in one.
-            read: from the positions of a batch to their rows (B, H).
+            batches: from sequences and a token budget to batches of their positions, each position in one.
+            read: from the sequences of a batch to their rows (B, H).
 
         Returns:
-            (N, H): row i is that of position i.
+            (N, H).
 
         Raises:
             BudgetExceeded: the GPU has no room for one sequence by itself.
@@ -78,19 +68,21 @@ class BatchReader:
         parts: list[Tensor] = []
         budget = token_budget if torch.is_grad_enabled() else tokens_at_once(self._device, token_budget)
         budget = min(budget, self.limit or budget)
-        while len(order) < n:
+        while len(order) < len(sequences):
             done = set(order)
-            for batch in group([position for position in range(n) if position not in done], budget):
-                rows = self._try(batch, read)
+            left = [position for position in range(len(sequences)) if position not in done]
+            for batch in batches([sequences[position] for position in left], budget):
+                positions = [left[at] for at in batch]
+                rows = self._try([sequences[position] for position in positions], read)
                 if rows is None:
                     budget = self.limit = max(1, budget // 2)
                     break
                 parts.append(rows)
                 self.n_read += len(batch)
-                order.extend(batch)
+                order.extend(positions)
         return torch.cat(parts)[torch.tensor(order).argsort().to(parts[0].device)]
 
-    def _try(self, batch: Sequence[int], read: Read) -> Tensor | None:
+    def _try(self, batch: Sequence[T], read: Read[T]) -> Tensor | None:
         """The rows of a batch, or None where it must be smaller."""
         import torch
 

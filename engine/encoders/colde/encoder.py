@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.backbone.batching import group_by_length
+from engine.encoders.backbone.batching import token_budget_batches
 from engine.encoders.backbone.long_attention import PlainAttention, attention_of
 from engine.encoders.chunking import chunk_document
 from engine.encoders.colde.layers import RELEASED_CHUNKS, ColdeConfig, ColdeLayers, Freeze
@@ -200,15 +200,13 @@ into {config.n_sections} sections, temperature {config.temperature}. Left out of
     def section_states(self, sections: Sequence[PlacedSection]) -> list[Tensor]:
         """First stage: for each section g (n, H); chunks of all sections share batches."""
         chunks = [chunk for section in sections for chunk in section]
-        lengths = [len(chunk.token_ids) + self.tokenizer.n_special for chunk in chunks]
         if not chunks:
             return []
-        rows = self.backbone.reader.read(
-            len(chunks),
-            TOKEN_BUDGET,
-            group_by_length(lengths),
-            lambda batch: self._read([chunks[position] for position in batch]),
-        )
+
+        def batches(placed: Sequence[PlacedChunk], budget: int) -> Iterator[list[int]]:
+            return token_budget_batches([len(chunk.token_ids) + self.tokenizer.n_special for chunk in placed], budget)
+
+        rows = self.reader.read(chunks, TOKEN_BUDGET, batches, self._read)
         return list(torch.split(rows, [len(section) for section in sections]))
 
     def _read(self, chunks: Sequence[PlacedChunk]) -> Tensor:

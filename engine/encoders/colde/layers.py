@@ -69,12 +69,8 @@ class ColdeConfig:
         if self.max_chunks is None:
             # The paper has no limit; its documents have no more chunks than there are chunk numbers.
             object.__setattr__(self, "max_chunks", _MOST_CHUNKS.get(self.variant))
-        choices: tuple[tuple[str, type[StrEnum]], ...] = (
-            ("variant", Variant),
-            ("pooling", Pooling),
-            ("freeze", Freeze),
-        )
-        for name, kind in choices:
+        choices: dict[str, type[StrEnum]] = {"variant": Variant, "pooling": Pooling, "freeze": Freeze}
+        for name, kind in choices.items():
             if getattr(self, name) not in list(kind):
                 raise EncoderError(f"{name} {str(getattr(self, name))!r} is none of {', '.join(kind)}")
         for name, highest in (("n_sections", N_SECTION_IDS), ("max_chunks", N_CHUNK_IDS)):

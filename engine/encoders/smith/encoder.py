@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from engine.encoders.backbone.batching import BatchReader, group_by_length, token_budget_batches
+from engine.encoders.backbone.batching import BatchReader, token_budget_batches
 from engine.encoders.backbone.hardware import default_device, default_dtype, set_up_kernels
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.chunking import chunk_document
@@ -148,13 +148,15 @@ and of unit length, for documents, sections and blocks alike.
         if not blocks:
             return torch.empty((0, self.config.width), device=self.device)
 
-        def read(batch: Sequence[int]) -> Tensor:
-            ids, mask = self.pad([blocks[position] for position in batch])
+        def batches(sequences: Sequence[Sequence[int]], budget: int) -> Iterator[list[int]]:
+            return token_budget_batches([len(ids) + 1 + self.config.n_separators for ids in sequences], budget)
+
+        def read(batch: Sequence[Sequence[int]]) -> Tensor:
+            ids, mask = self.pad(batch)
             seen = None if mask.all() else mask.to(self.device)
             return self.module.blocks(ids.to(self.device), seen)[1]
 
-        lengths = [len(ids) + 1 + self.config.n_separators for ids in blocks]
-        return self.reader.read(len(blocks), TOKEN_BUDGET, group_by_length(lengths), read)
+        return self.reader.read(blocks, TOKEN_BUDGET, batches, read)
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
         """The document encoder over windows of blocks, batched by similar length; see the class."""
