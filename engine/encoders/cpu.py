@@ -59,11 +59,6 @@ class MeanConfig:
         # Files without a pooling were saved when mean pooling was the only one.
         return read_configuration(cls, {"pooling": Pooling.MEAN.value, **values}, folder / CONFIG_FILE)
 
-    def fingerprint(self, weights: str, tokenizer: str, **others: str) -> str:
-        """The fingerprint of an encoder, given the checksums of its parameters and of its tokenizer."""
-        values = {"encoder": KIND, **asdict(self), "weights": weights, "tokenizer": tokenizer, **others}
-        return fingerprint_of(values)
-
     def describe(self, folder: Path, weights: str) -> None:
         """Write configuration and model card."""
         card = _CARD.format(window=self.window_tokens, pooling=self.pooling, sha256=weights)
@@ -99,7 +94,8 @@ class CpuEncoder(Encoder):
     @property
     def fingerprint(self) -> str:
         """See `Encoder`."""
-        return self.config.fingerprint(self._weights, self.backbone.tokenizer.sha256, **self._form)
+        read_by = {"weights": self._weights, "tokenizer": self.backbone.tokenizer.sha256}
+        return fingerprint_of({"encoder": KIND, **asdict(self.config), **read_by, **self._form})
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into windows of whole sentences; see `Encoder.segment`."""

@@ -1,6 +1,15 @@
 """Chooses how an index that was opened for a GPU is searched: on the GPU, or on the CPU with the reason.
 
 All chunk vectors are compared on the GPU if they fit into its memory. Else lists of FAISS are copied there.
+Each copy is tested first: it searches a few stored chunks, and the results are compared with the CPU's. Of lists the
+test checks four things:
+
+- similarities: those of found chunks that are also in a sample differ by at most `TOLERANCE` from
+  products computed on the CPU;
+- recall: of the chunks of the sample that are nearer than the last chunk found, it finds about as many as the CPU's
+  index;
+- the largest k: a search returns that number of vectors, and none twice;
+- filters: with every second document left out, lists of documents are compared with the CPU's.
 """
 
 from __future__ import annotations
@@ -8,18 +17,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from engine.encoders.encoder import Vectors
 from engine.environment import gpu_numbers
 from engine.errors import BudgetExceeded
-from engine.gpu.gpus import FaissGpus, why_none
-from engine.gpu.replication import replicate
+from engine.gpu.replication import FaissGpus, replicate, spread_documents, why_none
 from engine.gpu.scan import BYTES_AT_ONCE, DeviceScan
-from engine.gpu.self_test import probe, probe_scan
-from engine.store.replica import OpenReplica
+from engine.scoring.evidence import ROUNDING, Thresholds
+from engine.scoring.similarity import best_matches
+from engine.search.candidates import FIRST_DEPTH, CandidateLists
+from engine.store.ann import Ids
+from engine.store.replica import OpenReplica, Replica
 from engine.store.snapshot import IndexSnapshot
+from engine.words.apart import ranges
 
 RESERVED_BYTES = BYTES_AT_ONCE + (2 << 30)  # for products, and for an encoder and its batches
+TOLERANCE = 1e-3  # of a cosine: float16 has 11 bits
+MAY_LACK = 0.05  # share of near chunks by which a replica may fall below the CPU's index
+SAMPLE_CHUNKS = 20_000
+_QUERIES = 8
+_LIST = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +124,117 @@ def lists_on(snapshot: IndexSnapshot, gpus: FaissGpus, reason: str) -> Accelerat
 def on_the_cpu(reason: str) -> Acceleration:
     """No acceleration, with the reason."""
     return Acceleration(None, None, f"searched on the CPU: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    ids: Ids  # (C,) rising
+    queries: Vectors  # (I, D) some of the rows
+    table: Vectors  # (I, C) their similarities
+
+
+def probe(snapshot: IndexSnapshot, replica: OpenReplica) -> tuple[str, list[str]]:
+    """Test a replica before it is used: the results in one line, and its faults; none if the replica can be used.
+
+    Raises:
+        BudgetExceeded: the GPU failed.
+    """
+    sample = _drawn(snapshot)
+    faults: list[str] = []
+    known = sample.ids <= replica.through_chunk
+    ids, similarities = replica.ann.search(sample.queries, FIRST_DEPTH)
+    error = _largest_error(sample, ids, similarities)
+    if error > TOLERANCE:
+        faults.append(f"similarities are up to {error:.3f} off, {TOLERANCE} is allowed")
+    near = known & (sample.table > similarities[:, -1:] + TOLERANCE)
+    if not (ids >= 0).all() or ids.shape[1] == replica.ann.n_vectors:
+        near = np.broadcast_to(known, near.shape)
+    found, on_cpu = _share_found(sample, near, ids), _cpu_share(snapshot, sample, near)
+    wanted = (1.0 if on_cpu is None else on_cpu) - MAY_LACK
+    if found < wanted:
+        faults.append(f"{found:.1%} of near chunks were found, {wanted:.1%} are required")
+    faults += _faults_at_most(replica.ann, sample.queries)
+    filtered = _filtered_share(snapshot, replica, sample.queries)
+    if filtered < 1.0 - MAY_LACK:
+        faults.append(f"filtered lists agree with the CPU's by {filtered:.1%}")
+    cpu = "" if on_cpu is None else f" (CPU {on_cpu:.0%})"
+    summary = (
+        f"{len(sample.queries)} stored chunks searched, similarities within {error:.0e} of the CPU's, "
+        f"{found:.0%} of {int(near.sum()):,} near chunks found{cpu}, filtered lists agree by {filtered:.0%}"
+    )
+    return summary, faults
+
+
+def probe_scan(snapshot: IndexSnapshot, scan: DeviceScan) -> float:
+    """The largest error of a similarity of stored chunks to a sample of documents."""
+    positions = spread_documents(snapshot, SAMPLE_CHUNKS)
+    positions = positions[snapshot.has_vectors[positions]]
+    rows, starts = snapshot.chunk_vectors(positions)
+    queries = rows[np.unique(np.linspace(0, len(rows) - 1, _QUERIES).astype(np.int64))]
+    exact = best_matches(queries, rows, starts, np.full(len(queries), -1.0)).similarities
+    # With one chunk and the threshold 0, the component is the similarity.
+    whole = Thresholds(np.zeros(1, np.float32), np.ones(1))
+    there = scan.components([(queries[[row]], whole) for row in range(len(queries))], 1.0)
+    return max(0.0, float(np.abs(there[:, scan.places[positions]] - exact.clip(0, 1)).max()) - ROUNDING)
+
+
+def _drawn(snapshot: IndexSnapshot) -> _Sample:
+    positions = spread_documents(snapshot, SAMPLE_CHUNKS)
+    rows, _ = snapshot.chunk_vectors(positions)
+    ids = ranges(snapshot.locations.first_chunk[positions], snapshot.locations.n_chunks[positions])
+    order = np.argsort(ids)
+    rows, ids = rows[order], ids[order]
+    queries = rows[np.unique(np.linspace(0, len(rows) - 1, _QUERIES).astype(np.int64))]
+    return _Sample(ids, queries, queries @ rows.T)
+
+
+def _places(sample: _Sample, ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Columns of the table for ids, and whether each id is in the sample."""
+    at = np.minimum(np.searchsorted(sample.ids, ids), len(sample.ids) - 1)
+    return at, sample.ids[at] == ids
+
+
+def _largest_error(sample: _Sample, ids: Ids, similarities: Vectors) -> float:
+    at, is_known = _places(sample, ids)
+    exact = np.take_along_axis(sample.table, at, axis=1)
+    return float(np.abs(similarities - exact)[is_known].max(initial=0.0))
+
+
+def _share_found(sample: _Sample, near: NDArray[np.bool_], ids: Ids) -> float:
+    at, is_known = _places(sample, ids)
+    found = np.zeros(near.shape, bool)
+    rows, columns = np.nonzero(is_known)
+    found[rows, at[rows, columns]] = True
+    return float(found[near].mean()) if near.any() else 1.0
+
+
+def _cpu_share(snapshot: IndexSnapshot, sample: _Sample, near: NDArray[np.bool_]) -> float | None:
+    generation = snapshot.generation
+    if generation is None:
+        return None
+    covered = near & (sample.ids <= generation.through_chunk)
+    ids, _ = generation.ann.search(sample.queries, FIRST_DEPTH)
+    return _share_found(sample, covered, ids)
+
+
+def _faults_at_most(ann: Replica, queries: Vectors) -> list[str]:
+    """Faults in the longest lists that can be requested."""
+    ids, _ = ann.search(queries, ann.most_k)
+    wanted = min(ann.most_k, ann.n_vectors)
+    if ids.shape[1] != wanted:
+        return [f"{ids.shape[1]} vectors returned, {wanted} were requested"]
+    counted = [row[row >= 0] for row in ids]
+    is_twice = any(len(np.unique(row)) != len(row) for row in counted)
+    return ["a vector was found twice"] if is_twice else []
+
+
+def _filtered_share(snapshot: IndexSnapshot, replica: OpenReplica, queries: Vectors) -> float:
+    allowed = np.arange(snapshot.n_documents) % 2 == 0
+    neighbours = CandidateLists(snapshot)
+    here = neighbours.by_generation(queries, allowed, _LIST)
+    there = neighbours.by_replica(replica, queries, allowed, _LIST)
+    if not allowed[there.documents[there.documents >= 0]].all():
+        return 0.0
+    width = min(here.similarities.shape[1], there.similarities.shape[1])
+    is_as_near = there.similarities[:, :width] >= here.similarities[:, :width] - TOLERANCE
+    return float(is_as_near.mean()) if width else 1.0

@@ -33,6 +33,8 @@ from engine.text.document import Document
 from engine.words.counts import count_documents
 from engine.words.segmenter import segmenter_of
 
+Rows = slice | list[int] | NDArray[np.bool_]
+
 MOST_DOCUMENTS = 10_000  # documents on a map; a larger corpus is sampled by the hash of the doc_ids
 _GROUPS = len(COLOURS) - 1  # values of a field with a colour of their own; the last colour is that of the query
 _NO_VALUE, _OTHERS = "no value", "other values"
@@ -149,9 +151,9 @@ def _map_figure(made: CorpusMap) -> tuple[Plot, Axes]:
     axes = figure.add_subplot(xticks=[], yticks=[])
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
-    for number, (share, label) in enumerate(zip(made.shares, (axes.set_xlabel, axes.set_ylabel), strict=True), start=1):
+    for number, (share, axis) in enumerate(zip(made.shares, (axes.xaxis, axes.yaxis), strict=True), start=1):
         name = f"component {number}: {100 * share:.1f} % of the variance of {made.source}"
-        label(name, fontsize=9, color=DARK)
+        axis.set_label_text(name, fontsize=9, color=DARK)
     n_shown = len(made.positions)
     of = "" if n_shown == made.n_documents else f" of {made.n_documents:,}"
     axes.set_title(f"{n_shown:,}{of} documents", loc="left", fontsize=11, color=DARK)
@@ -165,7 +167,7 @@ def _add_legend(figure: Plot, axes: Axes) -> None:
             figure.legend(loc="outside right upper", fontsize=8, frameon=False)
 
 
-def _draw_points(axes: Axes, made: CorpusMap, rows: object, size: float = 1.0, **style: object) -> None:
+def _draw_points(axes: Axes, made: CorpusMap, rows: Rows, size: float = 1.0, **style: object) -> None:
     """Draw some points of a map, of a size relative to that of a document; smaller where there are many."""
     area = size * float(np.clip(6_000 / max(1, len(made.points)), _SMALL, _LARGE))
     look: dict[str, Any] = {"s": area, "linewidths": 0.4, "edgecolors": "white", **style}

@@ -157,13 +157,6 @@ def test_no_forward_pass_is_larger_than_the_budget(encoder: ColdeEncoder) -> Non
     assert max(sizes) <= TOKEN_BUDGET < sum(sizes)
 
 
-def test_the_paper_cuts_a_chunk_where_it_is_full(bert_folder: Path) -> None:
-    document = make_document("d", "One two three four five. Six seven eight. The old fox was red.")
-    paper = tiny_colde(bert_folder, replace(COLDE, variant=Variant.PAPER)).segment(document)
-    assert [chunk.n_tokens for chunk in paper.chunks] == [12, 4]
-    assert [chunk.n_tokens for chunk in tiny_colde(bert_folder).segment(document).chunks] == [10, 6]
-
-
 HEADED = [("Part", "One two three four five. Six seven."), ("", "Eight."), ("Last", "The old fox was red. " * 6)]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -32,44 +30,14 @@ def padded(*lengths: int) -> tuple[Tensor, Tensor]:
     return states, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
 
 
-def head_weights_by_hand(attention: ChunkAttention, queries: Tensor, keys: Tensor, head: int) -> Tensor:
-    """softmax(Q K^T / sqrt(d_k)) of one head, a number at a time."""
-    d_k = WIDTH // attention.heads
-    own = slice(head * d_k, (head + 1) * d_k)
-    logits = torch.empty(len(queries), len(keys))
-    for i, query in enumerate(queries):
-        for j, key in enumerate(keys):
-            logits[i, j] = attention.query(query)[own] @ attention.key(key)[own] / math.sqrt(d_k)
-    return logits.exp() / logits.exp().sum(dim=1, keepdim=True)
-
-
-def attention_by_hand(attention: ChunkAttention, queries: Tensor, keys: Tensor) -> Tensor:
-    d_k = WIDTH // attention.heads
-    rows = []
-    for i in range(len(queries)):
-        heads = []
-        for head in range(attention.heads):
-            weights = head_weights_by_hand(attention, queries, keys, head)[i]
-            values = attention.value(keys)[:, head * d_k : (head + 1) * d_k]
-            heads.append(sum((w * value for w, value in zip(weights, values, strict=True)), torch.zeros(d_k)))
-        rows.append(attention.out(torch.cat(heads)))
-    return torch.stack(rows)
-
-
-def lstm_by_hand(lstm: nn.LSTM, rows: Tensor, *, suffix: str) -> Tensor:
-    """Outputs at each row, forwards (suffix "") or backwards."""
-    w_in, w_hidden, b_in, b_hidden = (
-        getattr(lstm, f"{name}_l0{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-    )
-    hidden = cell = torch.zeros(lstm.hidden_size)
-    outputs = []
-    for row in reversed(rows) if suffix else rows:
-        gates = w_in @ row + b_in + w_hidden @ hidden + b_hidden
-        input_gate, forget_gate, candidate, output_gate = gates.chunk(4)
-        cell = forget_gate.sigmoid() * cell + input_gate.sigmoid() * candidate.tanh()
-        hidden = output_gate.sigmoid() * cell.tanh()
-        outputs.append(hidden)
-    return torch.stack(outputs[::-1] if suffix else outputs)
+def attention_of_torch(attention: ChunkAttention, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
+    """The attended rows (n, H) of torch's own module with the same parameters, and its weights (n, m)."""
+    module = nn.MultiheadAttention(WIDTH, attention.heads, batch_first=True)
+    parts = (attention.query, attention.key, attention.value)
+    own = {f"in_proj_{name}": torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias")}
+    module.load_state_dict({**own, "out_proj.weight": attention.out.weight, "out_proj.bias": attention.out.bias})
+    rows, weights = module(queries[None], keys[None], keys[None])
+    return rows[0], weights[0]
 
 
 def test_a_colde_of_bert_base_has_114_million_weights() -> None:
@@ -106,16 +74,15 @@ def test_attention_equals_the_equation() -> None:
     keys, mask = padded(4, 2)
     found = attention(queries, keys, mask)
     for row, length in enumerate((4, 2)):
-        by_hand = attention_by_hand(attention, queries[row], keys[row, :length])
-        torch.testing.assert_close(found[row], by_hand, atol=1e-6, rtol=0)
+        expected, _ = attention_of_torch(attention, queries[row], keys[row, :length])
+        torch.testing.assert_close(found[row], expected, atol=1e-6, rtol=0)
 
 
 def test_attention_weights_are_the_mean_over_heads_and_sum_to_one() -> None:
     attention = ChunkAttention(WIDTH, 4)
     queries, keys = torch.randn(3, WIDTH), torch.randn(5, WIDTH)
     alpha = attention.weights(queries, keys)
-    by_hand = sum((head_weights_by_hand(attention, queries, keys, head) for head in range(4)), torch.zeros(3, 5)) / 4
-    torch.testing.assert_close(alpha, by_hand)
+    torch.testing.assert_close(alpha, attention_of_torch(attention, queries, keys)[1])
     torch.testing.assert_close(alpha.sum(dim=1), torch.ones(3))
 
 
@@ -133,12 +100,10 @@ def test_vectors_of_sections_and_chunks_equal_the_equation() -> None:
     assert layers.attention is not None and layers.norm is not None and layers.lstm is not None
     for row, length in enumerate((4, 2, 3)):
         key = int(keys[row])
-        seen = attention_by_hand(layers.attention, states[row, :length], states[key, : int(mask[key].sum())])
-        joined = layers.norm(states[row, :length] + seen)
-        forwards = lstm_by_hand(layers.lstm, joined, suffix="")
-        backwards = lstm_by_hand(layers.lstm, joined, suffix="_reverse")
-        z = layers.projection(torch.cat([forwards[-1], backwards[0]]))
-        c = layers.projection(torch.cat([forwards, backwards], dim=1))
+        seen, _ = attention_of_torch(layers.attention, states[row, :length], states[key, : int(mask[key].sum())])
+        (read,), _ = layers.lstm(layers.norm(states[row, :length] + seen)[None])
+        z = layers.projection(torch.cat([read[-1, : SMALL.lstm_width], read[0, SMALL.lstm_width :]]))
+        c = layers.projection(read)
         torch.testing.assert_close(sections[row], z / z.norm(), atol=1e-6, rtol=0)
         torch.testing.assert_close(chunks[row, :length], c / c.norm(dim=1, keepdim=True), atol=1e-6, rtol=0)
         assert chunks[row, length:].abs().sum() == 0
@@ -172,7 +137,7 @@ def test_the_released_section_is_the_last_step_of_one_lstm() -> None:
     layers = layers_of(ColdeConfig(variant=Variant.RELEASED, projection_width=4))
     states, mask = padded(3)
     assert layers.lstm is not None
-    last = layers.projection(lstm_by_hand(layers.lstm, states[0], suffix="")[-1])
+    last = layers.projection(layers.lstm(states)[0][0, -1])
     torch.testing.assert_close(layers(states, mask, torch.arange(1))[0][0], last / last.norm(), atol=1e-6, rtol=0)
 
 

@@ -16,8 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from engine.encoders.files import CONFIG_FILE
 from engine.errors import EncoderError
-from tests.encoders.tampering import Take, assert_same_vectors, load, tamper
-from tests.encoders.tiny import KINDS
+from tests.encoders.tiny import KINDS, Take, assert_same_vectors, load, tamper
 
 OWN_WEIGHTS = {"smith": "smith.safetensors", "colde": "colde.safetensors", "tde": "tde.safetensors"}
 

@@ -129,13 +129,6 @@ def test_the_released_variant_has_one_tower_for_both_sides(bert_folder: Path, do
     assert query.chunks.min() >= 0  # the ReLU
 
 
-def test_every_layer_of_the_released_variant_is_trained_by_pairs(bert_folder: Path, documents: list[Document]) -> None:
-    encoder = tiny_smith(bert_folder, SMITH_RELEASED)
-    embedded = encoder.embed([encoder.segment(document) for document in documents])
-    (embedded.documents[0] @ embedded.documents[1] - embedded.documents[0] @ embedded.documents[2]).backward()
-    assert all(weight.grad is not None and weight.grad.any() for weight in encoder.module.heads.parameters())
-
-
 @pytest.mark.parametrize("config", CONFIGS, ids=IDS)
 def test_mixed_precision_gives_nearly_the_same_vectors(
     bert_folder: Path, documents: list[Document], config: SmithConfig
@@ -206,11 +199,6 @@ def test_the_paper_variant_stops_at_max_blocks_of_a_document_whatever_its_sectio
         [(0, 5)],
         [],
     ]
-
-
-def test_the_fixed_variant_reads_every_block() -> None:
-    config = SmithConfig(block_tokens=8, max_blocks=3)
-    assert sum(window.stop - window.first for window in BlockFilling(config)(ends([20, 7, 3]))) == 30
 
 
 def test_matchbert_reads_the_first_tokens_across_sections() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from engine.encoders.backbone import tokenizer as tokenizer_module
 from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.files import bundled_folder
-from tests.encoders.tampering import Take, tamper
+from tests.encoders.tiny import Take, tamper
 
 BERT = {"model_type": "bert"}
 read_tokenizer = tokenizer_module._read

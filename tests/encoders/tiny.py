@@ -1,23 +1,28 @@
-"""Encoders of every kind over the BERT of the tests, with random weights that distinguish documents."""
+"""Encoders of every kind over the BERT of the tests, whose random weights distinguish documents; tampered folders."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 
 from engine.encoders.backbone.backbone import Backbone
 from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.colde.layers import ColdeConfig
-from engine.encoders.encoder import Pooling, Variant
+from engine.encoders.encoder import Encoder, Pooling, Variant
+from engine.encoders.loading import load_trainable
 from engine.encoders.mean import MeanEncoder
 from engine.encoders.smith.config import Activation, Combination, Overflow, SmithConfig
 from engine.encoders.smith.encoder import SmithEncoder
 from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.tde.layers import TdeConfig
 from engine.encoders.trainable import TrainableEncoder
+from tests.fakes import make_document
 
 TEXTS = [
     "The quick brown fox jumps over the lazy dog. A dark house by the river bank! Search finds it.",
@@ -119,3 +124,20 @@ KINDS: dict[str, Callable[[Path], TrainableEncoder]] = {
     "colde": tiny_colde,
     "tde": tiny_tde,
 }
+
+Take = Callable[[str], Path]  # a kind, or "backbone", to a copy of its folder
+
+
+def load(folder: Path) -> Encoder:
+    return load_trainable(str(folder), device="cpu", dtype=torch.float32)
+
+
+def tamper(file: Path, **values: Any) -> None:  # noqa: ANN401
+    content = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps({**content, **values}))
+
+
+def assert_same_vectors(one: Path, other: Path) -> None:
+    document = make_document("d", "the quick brown fox jumps over the lazy dog. " * 9)
+    vectors = [load(folder).encode([document])[0].chunks for folder in (one, other)]
+    assert np.array_equal(*vectors)

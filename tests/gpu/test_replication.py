@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.gpu.gpus import RESERVED_BYTES
-from engine.gpu.replication import options, replicate, spread_documents
+from engine.gpu.replication import RESERVED_BYTES, options, replicate, spread_documents
 from engine.store.replica import OpenReplica
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer

@@ -270,7 +270,8 @@ def test_fitting_topics_changes_the_topic_model_alone_and_separates_both_vocabul
     assert not encoder.module.training and encoder.fingerprint != before
     assert all(torch.equal(value, kept[name]) for name, value in (head | backbone).items())
     assert losses[0] > 2.4 > 2.1 > losses[-1]  # log 12 = 2.5 at the start, log 5 to log 7 at best
-    assert {frozenset(words) & frozenset(ANIMALS) for words in encoder.top_words(5)} == {
+    assert encoder.module.topics is not None
+    assert {frozenset(words) & frozenset(ANIMALS) for words in encoder.module.topics.model.top_words(5)} == {
         frozenset(ANIMALS),
         frozenset(),
     }

@@ -67,12 +67,8 @@ def cpu_has_bf16() -> bool:
 
 def _cpu_flags() -> frozenset[str]:
     cpuinfo = Path("/proc/cpuinfo")
-    if not cpuinfo.exists():
-        return frozenset()
-    for line in cpuinfo.read_text().splitlines():
-        if line.startswith("flags"):
-            return frozenset(line.split())
-    return frozenset()
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    return frozenset(next((line.split() for line in lines if line.startswith("flags")), ()))
 
 
 def set_up_kernels() -> None:
