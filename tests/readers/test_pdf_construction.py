@@ -166,7 +166,7 @@ def test_too_many_pages_are_refused() -> None:
 @pytest.mark.slow
 def test_an_outline_of_many_entries_to_one_page_is_soon_read() -> None:
     lines = b"".join(b"(Line of the page, %d) Tj T* " % number for number in range(1_000))
-    content = b"BT /F1 1 Tf 12 TL 72 700 Td " + lines + b"ET"
+    content = b"BT /F1 .6 Tf .7 TL 72 780 Td " + lines + b"ET"
     outline = [b"Nowhere %d" % number for number in range(5_000)]
     start = process_time()
     assert len(read(pdf_of_contents([content], outline=outline), "a", "a.pdf").text) > 20_000
