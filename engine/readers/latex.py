@@ -84,6 +84,8 @@ _USUAL = {  # commands of packages, as the author would define them
     "subfloat": Macro("\n\n#1\n\n#2", "om"),
     "frametitle": Macro("\n\n#1\n\n", "m"),
     "framesubtitle": Macro("\n\n#1\n\n", "m"),
+    "begin{proof}": Macro("\n\n" r"\IfValueTF{#1}{#1}{Proof}. ", "o"),
+    "end{proof}": Macro("\n\n"),
     "alignauthor": Macro(r"\and "),
     **dict.fromkeys(["sidenote", "endnote", "tablefootnote", "marginpar", "marginnote"], Macro(" (#2) ", "omo")),
     "babelhyphen": Macro("-", "*m"),
@@ -104,6 +106,10 @@ _PLAIN = {  # commands of plain TeX and AMS-TeX
 _IS_PLAIN = re.compile(r"\\(?:bye|beginsection|endtitle|endhead|endheading|input[ \t{]{0,3}amstex)(?![A-Za-z])")
 
 
+_AFFILIATION = re.compile(r"\\affiliation\s{0,3}(?:\[[^\]]{0,40}\])?\s{0,3}\{(?:[^{}]++|\{[^{}]*+\})*+\}")
+_AFFILIATION_KEY = re.compile(
+    r"(?<![A-Za-z])(?:organization|department|addressline|city|citysep|postcode|state|country)\s{0,9}=\s{0,9}(?=\{)"
+)
 _CENTRED = re.compile(r"\\centerline\s{0,3}\{((?:[^{}]++|\{[^{}]*+\})*+)\}")
 
 
@@ -139,6 +145,7 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     tex, n_hidden = without_excluded(tex)
     tex, n_variants = without_branches(tex)
     tex = with_shorthands(without_tabs(without_overlays(tex)))
+    tex = _AFFILIATION.sub(lambda match: _AFFILIATION_KEY.sub("", match.group()), tex)
     text, macros = without_definitions(with_units(with_acronyms(without_columns(tex))), _Kept())
     usual = _PLAIN | _USUAL if _IS_PLAIN.search(text) and r"\begin{document}" not in text else _USUAL
     macros |= {name: macro for name, macro in usual.items() if f"\\{name}" in text and name not in macros}

@@ -48,7 +48,7 @@ CONSTRUCTS = {
     ".tex": (
         "{", "}", "{}", "[", "$", "$$", "\\", "\\a", "\\a ", "\\a{", "\\a[", "\\\\[", "\\hspace ", "% a\n", "#1",
         "1pt ", "\\begin{a}", "\\cite[", "\\section{", "\\newcommand{\\a}[", "\\NewDocumentCommand{\\a}{ ",
-        "\\hspace" + " " * 99,
+        "\\hspace" + " " * 99, "\\affiliation{a{b}", "\\affiliation{a}",
     ),
 }  # fmt: skip
 CASES = [(suffix, unit) for suffix in FRAMES for unit in (*OF_TEXT, *CONSTRUCTS.get(suffix, ()))]

@@ -208,7 +208,7 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
         (r"\NewDocumentEnvironment{warn}{m}{Beware of #1: }{}", r"\begin{warn}{eels}It rose.\end{warn}",
          "Beware of eels: It rose."),
         ("", r"\begin{lemma}One.\end{lemma}\begin{proof}Two.\end{proof}\par Three.\newline Four.",
-         "One. Two. Three. Four."),
+         "One. Proof. Two. Three. Four."),
         ("", r"\begin{restatable}[Silt law]{theorem}{law}It flows.\end{restatable}", "Silt law It flows."),
         ("", r"\begin{exercise}[title={Old gates},points=3]Open.\end{exercise}", "Old gates Open."),
         ("", r"\hbox to 3cm{alpha\hfil} \adjustbox{max width=2cm}{beta} \hypertarget{a}{gamma} \hyperlink{a}{delta}",
@@ -245,6 +245,11 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
          "Locks On funds. By post. Weir Lab Quay It rose."),
         ("", r"\icmltitle{Locks}\icmlauthor{Ann Vane}{a}\icmlaffiliation{a}{Weir Lab}\icmlkeywords{silt}\par It rose.",
          "Locks Weir Lab silt It rose."),
+        ("", r"\affiliation[a]{organization={Weir Lab}, city={Goole}, country = {Old Mercia}}\par It rose.",
+         "Weir Lab, Goole, Old Mercia It rose."),
+        ("", r"\begin{proof}It falls.\end{proof}\begin{proof}[Proof of the law]It rose.\end{proof}",
+         "Proof. It falls. Proof of the law. It rose."),
+        (r"\newtheorem{proof}{Beweis}", r"\begin{proof}It falls.\end{proof}", "Beweis. It falls."),
     ],
 )  # fmt: skip
 def test_words_that_commands_stand_for_are_read_and_apart(front: str, body: str, text: str) -> None:
