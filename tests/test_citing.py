@@ -13,7 +13,9 @@ from click.testing import CliRunner
 
 from engine.errors import QueryError
 from engine.references.extraction import own_references, references
+from engine.store import snapshot
 from engine.text.document import Document
+from engine.work import limited
 from indexer.building.builder import build
 from indexer.building.splitting import partition
 from indexer.cli import main
@@ -139,3 +141,21 @@ def opinions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_a_filter_by_no_work_is_refused(opinions: tuple[Path, Path], where: Any) -> None:  # noqa: ANN401
     with Index.open(opinions[0]) as index, pytest.raises(QueryError, match="expected a case, law, patent, paper"):
         index.search("schools", where=where)
+
+
+def test_a_look_up_of_a_work_can_be_ended_and_few_are_kept(
+    opinions: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "_WORKS", 2)
+
+    def end(n_bytes: int) -> None:
+        raise ArithmeticError("deadline")
+
+    with Index.open(opinions[0]) as index:
+        with limited(end), pytest.raises(ArithmeticError, match="deadline"):
+            index.search("schools", where="cites '347 U.S. 483'")
+        for volume in (1, 2, 3, 347):
+            found = index.search("schools of the states", where=f"cites '{volume} U.S. 483'").hits
+        assert len(found) == 3
+        (part,) = index.opened.snapshot.parts
+        assert list(part._citing) == ["3 U.S. 483", "347 U.S. 483"]

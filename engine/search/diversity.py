@@ -33,11 +33,13 @@ from engine.scoring.parts import pair_columns
 from engine.search.query import Query
 from engine.search.request import Request
 from engine.search.searcher import Searcher
+from engine.work import step
 
 DIVERSIFIED = 50  # ranks that are reordered
 _SAME = 1e-9  # smaller differences of gains come from the order of a sum
 
 
+_ID_BYTES = 100  # of a document in its group
 _RANKED = 10  # documents that are looked at for each hit that is wanted, to find the groups
 
 
@@ -63,6 +65,7 @@ def _groups(searcher: Searcher, query: Query, request: Request, field: str) -> l
         positions, _ = searcher.rank(query, replace(request, k=n_most, offset=0))
         groups: dict[str, list[str]] = {}
         for document, _ in searcher.snapshot.documents(positions):
+            step(_ID_BYTES)
             value = document.metadata.get(field)
             key = f"document {document.doc_id}" if value is None else json.dumps(value)
             groups.setdefault(key, []).append(document.doc_id)

@@ -68,6 +68,7 @@ from engine.text.document import Document
 from engine.text.spans import Coverage
 from engine.words.common_sentences import common_sentences, stock_wording
 from engine.words.statistics import Statistics, TermStatistics, collect
+from engine.work import step
 
 if TYPE_CHECKING:
     from engine.store.ann import AnnIndex
@@ -77,6 +78,7 @@ Positions = NDArray[np.int64]
 Value = TypeVar("Value")
 OPENINGS = 3  # attempts, if a writer replaces files meanwhile
 _TEXTS_AT_ONCE = 200  # documents whose text is unpacked together
+_WORKS = 64  # cited works whose documents are kept
 _WORDS_AT_ONCE = 1_000  # documents whose term counts are added up together
 
 
@@ -479,13 +481,18 @@ class IndexSnapshot(Documents):
         if value.name not in self._citing:
             from engine.references.extraction import citations_of, named_works  # few filters need their patterns
 
-            works, everyone = named_works(value.name), np.arange(self.n_documents)
-            cite = [bool(citations_of(works, text)) for text in self._texts(everyone)]
+            works, cite = named_works(value.name), []
+            for text in self._texts(np.arange(self.n_documents)):
+                step()
+                cite.append(bool(citations_of(works, text)))
+            if len(self._citing) >= _WORKS:
+                del self._citing[next(iter(self._citing))]
             self._citing[value.name] = json.dumps(self.locations.ids[cite].tolist())
         return self._citing[value.name]
 
     @cached_property
     def _citing(self) -> dict[str, str]:
+        """The ids of the documents that cite a work, as JSON, of the last works that were looked up."""
         return {}
 
     @cached_property

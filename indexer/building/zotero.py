@@ -93,9 +93,10 @@ def _attachments(folder: Path, database: sqlite3.Connection) -> Iterator[tuple[P
         for item, name, value in database.execute(query):
             lists[item][name].append(value)
     for item, key, own_key, mode, path in database.execute(_ATTACHMENTS):
-        file = Path(path) if mode == _LINKED_FILE else folder / "storage" / own_key / path.removeprefix("storage:")
+        stored = folder / "storage" / Path(own_key).name / Path(path.removeprefix("storage:")).name
         title = next((values[item][name] for name in _TITLES if name in values[item]), "")
-        yield file, Item(title, {"zotero_key": key, **_metadata(values[item], lists[item])})
+        metadata = {"zotero_key": key, **_metadata(values[item], lists[item])}
+        yield Path(path) if mode == _LINKED_FILE else stored, Item(title, metadata)
 
 
 def _metadata(values: Mapping[str, str], lists: Mapping[str, list[str]]) -> dict[str, MetadataValue]:

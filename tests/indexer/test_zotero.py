@@ -100,6 +100,14 @@ def test_attachments_that_cannot_be_read_are_counted(library: Path) -> None:
     assert dict(list_corpus([str(library)]).unsupported) == {".css": 1, "missing file": 1}
 
 
+def test_a_stored_file_is_in_the_folder_of_its_item(library: Path, tmp_path: Path) -> None:
+    (tmp_path / "private.txt").write_text(_TEXT)
+    copy = shutil.copytree(library, tmp_path / "copy")
+    with closing(sqlite3.connect(copy / "zotero.sqlite", isolation_level=None)) as database:
+        database.execute("UPDATE itemAttachments SET path = 'storage:../../../private.txt' WHERE itemID = 2")
+    assert tmp_path / "private.txt" not in {file.resolve() for file in list_corpus([str(copy)]).roots}
+
+
 def test_changed_tags_reach_the_index(library: Path, tmp_path: Path) -> None:
     copy, index = tmp_path / "copy", tmp_path / "x.lm"
     shutil.copytree(library, copy)
