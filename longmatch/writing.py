@@ -142,7 +142,7 @@ def listening(
         yield None, _ignore
     else:
         # Imports the command line, which a quiet run does not need.
-        from indexer.cli.progress import BuildProgress
+        from indexer.cli.terminal import BuildProgress
 
         with BuildProgress(n_expected) as bar:
             yield bar, bar.log

@@ -1,19 +1,30 @@
-"""`longmatch compare`: compare two documents."""
+"""`longmatch compare` and `longmatch chart`: two documents, or a document and its hits, passage by passage."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from engine.search.request import Request
+from engine.errors import QueryError
+from engine.search.request import AUTO, Mode, Request, parameters
 from engine.text.outside import json_text
-from indexer.cli.options import collected, device_option, opened_index, request_options, typed_command
-from indexer.cli.output_file import Shown, emit, emit_lines, file_options, format_option, matrix_option, pairs_option
+from indexer.cli.options import (
+    collected,
+    device_option,
+    existing_index_argument,
+    opened_index,
+    request_options,
+    typed_command,
+)
+from indexer.cli.output import Shown, emit, emit_lines, file_options, format_option, matrix_option, pairs_option
 from indexer.cli.reading import Reading, as_option, read_each
 
 if TYPE_CHECKING:
+    from engine import Document, Index
+    from engine.report.chart import Chart
     from engine.result import Result
 
 
@@ -109,3 +120,110 @@ def _print_changes(result: Result, shown: Shown) -> None:
         emit(json_text(envelope([values]), indent=1) + "\n", shown.output)
     else:
         emit(changes_html(changes, command=typed_command()), shown.output)
+
+
+# `--least` of a chart is about its cells.
+_SEARCH = [
+    parameter.name for parameter in parameters() if parameter.name != "least" and not parameter.about.is_constant
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The settings of a chart."""
+
+    by: str
+    least: float | None
+    request: Request
+
+
+def _checked_least(_context: click.Context, _parameter: click.Parameter, value: str) -> float | None:
+    """A number, or None for the floor of the index."""
+    try:
+        least = Request(least=value).least
+    except QueryError as error:
+        raise click.BadParameter(str(error)) from error
+    return None if least == AUTO else float(least or 0)
+
+
+@click.command()
+@existing_index_argument
+@click.argument("document", required=False)
+@click.option("--id", "doc_id", metavar="ID", help="Chart this document of INDEX, in place of a DOCUMENT.")
+@as_option
+@click.option(
+    "--by",
+    type=click.Choice(["section", "sentence", "claim", "element"]),
+    default="section",
+    show_default=True,
+    help="A row is a section, a sentence, a numbered claim, or an element of a claim of the document.",
+)
+@click.option(
+    "--least",
+    default=AUTO,
+    show_default=True,
+    callback=_checked_least,
+    metavar="X",
+    help="Leave a cell empty that adds less than X to the score; auto: less than what stands out in INDEX.",
+)
+@request_options(*_SEARCH, k=5)
+@format_option(["html", "csv", "docx"])
+@file_options
+@device_option
+@collected(wanted=_Wanted, shown=Shown)
+def chart(
+    index: Path,
+    document: str | None,
+    doc_id: str | None,
+    wanted: _Wanted,
+    shown: Shown,
+    reading: Reading,
+    device: str | None,
+) -> None:
+    """Chart a DOCUMENT: a row for each part of it, a column for each hit in INDEX.
+
+    A cell holds the best passage of the hit, its page or paragraph, what the row
+    adds to the score and the matched words. It is empty where the row does not
+    stand out from what unrelated documents of INDEX add. Sentences, claims and
+    elements are encoded one by one, so scores differ from those of query.
+
+    \b
+    Example:
+        longmatch chart papers.lm patent.xml --by claim -k 3 -o chart.docx
+    """
+    if (document is None) == (doc_id is None):
+        raise click.UsageError("name one query: a DOCUMENT, '-' for standard input, or --id DOC_ID")
+    if shown.form == "docx" and shown.output is None:
+        raise click.UsageError("a Word file does not go to the terminal; name a file: -o chart.docx")
+    if wanted.request.mode is Mode.NOVELTY:
+        raise click.UsageError("a chart has documents as columns; use --mode similar or containment")
+    read = None if document is None else read_each([document], reading)[0]
+    with opened_index(index, device) as opened:
+        _write(_chart(opened, read, doc_id, wanted), wanted.by, shown.form, shown.output)
+
+
+def _chart(index: Index, read: Document | None, doc_id: str | None, wanted: _Wanted) -> Chart:
+    from engine.report.chart import SECTION_CHARACTERS, claim_chart
+    from engine.text.units import Unit, divide_by
+
+    document = index.document(doc_id) if doc_id is not None else read
+    assert document is not None, "the command has one of the two"
+    unit = Unit(wanted.by)
+    divided = divide_by(document, unit)
+    if unit is Unit.SECTION:
+        result = index.search(doc_id or document, wanted.request)
+        return claim_chart(result, divided.rows, least=wanted.least, most_characters=SECTION_CHARACTERS)
+    copies = () if wanted.request.with_itself else index.copies(document)
+    result = index.search(divided.document, wanted.request.leaving_out(*copies))
+    return claim_chart(result, divided.rows, least=wanted.least)
+
+
+def _write(chart: Chart, by: str, form: str, output: Path | None) -> None:
+    from engine.report.chart import chart_csv, chart_docx, chart_html
+    from engine.text.units import Unit
+
+    if form == "csv":
+        emit(chart_csv(chart), output)
+    else:
+        draw = chart_docx if form == "docx" else chart_html
+        emit(draw(chart, Unit(by), command=typed_command()), output)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from engine.environment import check_extra
+from engine.report.lines import duration
 from indexer.cli.options import (
     FAILED,
     PARTLY,
@@ -31,7 +32,7 @@ from indexer.cli.reading import (
     parse_bytes,
     reading_options,
 )
-from indexer.cli.terminal import echo, echo_text, log
+from indexer.cli.terminal import BuildProgress, echo, echo_text, log
 
 if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from indexer.reading.requests import Request
 
 _LANGUAGE_OF_ENCODER = "english"  # of the bundled one
-_WAYS = {  # logged before a run
+_WAYS_LOGGED = {  # before a run
     "none": "words alone: no vectors, no model (--encode later adds vectors as queries need them)",
     "later": "words now, vectors of a sample now and others as queries need them (--encode all: all vectors now)",
     "all": "words and vectors of all documents (--encode later: first answers much sooner)",
@@ -220,7 +221,6 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
     is_planned = is_limited and encode != "none" and bool(paths) and STDIN not in paths
     if options.dry_run or is_planned:
         encoder, plan = _planned(index, corpus, options)
-    from indexer.cli.build_report import describe_plan, print_build
 
     if options.dry_run:
         assert plan is not None
@@ -358,8 +358,6 @@ def _built(
     from engine.words.languages import language_name
     from indexer.building.builder import build
     from indexer.building.creation import begun
-    from indexer.cli.build_report import describe_plan
-    from indexer.cli.progress import BuildProgress
 
     is_free = encode == "later" and options.way is None and options.encoder is None and not holds_index(index)
     with (
@@ -376,7 +374,7 @@ def _built(
                     f"most of the first documents are {language.capitalize()}, which the bundled encoder does not "
                     "read: words alone (--encoder NAME takes one that does, --encode later takes the bundled one)"
                 )
-        progress.log(_WAYS[encode])
+        progress.log(_WAYS_LOGGED[encode])
         if plan is not None:
             for line in describe_plan(plan).splitlines():
                 progress.log(line)
@@ -423,8 +421,6 @@ def _reencode(index: Path, options: _Options) -> None:
     """Encode an index again, with progress, or print the cost of doing so."""
     from indexer.building.builder import encoder_for
     from indexer.building.reencoding import reencode, reencoding_cost
-    from indexer.cli.build_report import print_build
-    from indexer.cli.progress import BuildProgress
 
     encoder = encoder_for(index, options.encoder, options.device)
     if options.dry_run:
@@ -443,3 +439,132 @@ def _exit_by(report: BuildReport, *, n_left_out: int) -> None:
         sys.exit(PARTLY if report.n_seen > len(report.failures) else FAILED)
     if n_left_out:
         sys.exit(PARTLY)
+
+
+_MAX_FAILURES = 20  # that are printed
+_MAX_NAMED = 8  # suffixes or files
+_WAYS = {
+    "none": "words alone",
+    "later": "words, and a sample of vectors; queries encode what they need",
+    "all": "words and all vectors",
+}
+
+
+def describe_plan(plan: Plan) -> str:
+    """A plan line by line."""
+    about = "" if plan.is_counted else "about "
+    rows = [
+        ("new", f"{about}{plan.n_new:,} documents"),
+        ("changed", f"{about}{plan.n_changed:,}"),
+        ("unchanged", f"{about}{plan.n_unchanged:,}"),
+        ("unreadable", f"{about}{plan.n_unreadable:,}"),
+        ("to encode", f"{about}{plan.n_tokens:,} tokens in {plan.n_chunks:,} chunks"),
+        *(
+            (
+                f"--encode {way.encode}",
+                f"about {duration(way.seconds)}, {way.n_tokens:,} tokens encoded, {megabytes(way.disk_bytes)} on disk: "
+                f"{_WAYS[way.encode]}",
+            )
+            for way in plan.ways
+        ),
+        ("memory", f"about {megabytes(plan.memory_bytes)} at most"),
+        ("GPU memory", _of_gpu(plan)),
+        ("disk", f"about {megabytes(plan.disk_bytes)} at most"),
+        ("FAISS index", plan.factory or "none is built"),
+    ]
+    return "\n".join(f"{name:<16} {text}" for name, text in rows)
+
+
+def _of_gpu(plan: Plan) -> str:
+    if plan.vram_bytes is None:
+        return "none, the encoder runs on the CPU"
+    return f"about {megabytes(plan.vram_bytes)} at most"
+
+
+def print_build(
+    index: Path,
+    report: BuildReport,
+    files: CorpusFiles | None = None,
+    *,
+    plan: Plan | None = None,
+    encode: str = "all",
+    as_json: bool,
+) -> None:
+    """Print the report of a run over files."""
+    unsupported = dict(files.unsupported) if files else {}
+    parts = files.latex_parts if files else ()
+    if as_json:
+        planned = {} if plan is None else {"plan": plan.to_dict()}
+        left_out = {"unsupported_files": unsupported, "latex_parts": list(map(str, parts))}
+        echo(json.dumps(asdict(report) | left_out | planned))
+        return
+    echo(
+        f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
+        f"{report.n_removed:,} removed, {len(report.failures):,} failed; "
+        f"{report.n_encoded:,} encoded: {report.n_tokens:,} tokens in {duration(report.seconds)}"
+    )
+    if report.n_chunks_reused:
+        echo(f"{report.n_chunks_reused:,} unchanged chunks of changed documents kept their vectors")
+    if report.n_missing:
+        echo(_missing_line(index, report))
+    if report.n_sections_merged or report.n_sections_cut:
+        echo(
+            f"{report.n_sections_merged:,} tiny sections were joined with a neighbour, "
+            f"{report.n_sections_cut:,} are parts of long ones"
+        )
+    if unsupported:
+        echo(f"not indexed, no supported format: {_first([f'{suffix} ({n:,})' for suffix, n in unsupported.items()])}")
+    if parts:
+        count = "1 file" if len(parts) == 1 else f"{len(parts):,} files"
+        echo(f"part, figure or draft of a LaTeX document, {count}: {_first([part.name for part in parts])}")
+    if plan is not None:
+        echo_text(describe_outcome(plan, report, encode))
+    _print_faults(index, report)
+
+
+def _print_faults(index: Path, report: BuildReport) -> None:
+    """Print the documents that could not be read, and those that were perhaps not read whole."""
+    for failure in report.failures[:_MAX_FAILURES]:
+        log(f"failed: {failure.source}: {failure.reason}")
+    if len(report.failures) > _MAX_FAILURES:
+        n_more = len(report.failures) - _MAX_FAILURES
+        log(f"and {n_more:,} more: longmatch show {index} --failures")
+    for doubt in report.doubts[:_MAX_FAILURES]:
+        log(f"warning: {doubt.source}: {doubt.reason}")
+    if len(report.doubts) > _MAX_FAILURES:
+        log(f"warnings about {len(report.doubts) - _MAX_FAILURES:,} more documents: --json lists them")
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_MAX_NAMED], *(["..."] if len(names) > _MAX_NAMED else [])])
+
+
+def _missing_line(index: Path, report: BuildReport) -> str:
+    """Documents and tokens left to encode, the time if this run encoded any, and the command that encodes them."""
+    from engine.store.lookup import stored_meta
+
+    some = "1 document has" if report.n_missing == 1 else f"{report.n_missing:,} documents have"
+    left = f"{some} no vectors yet: about {report.tokens_missing:,} tokens"
+    if report.n_tokens and report.encode_seconds:
+        left += f", {duration(report.tokens_missing / report.n_tokens * report.encode_seconds)}"
+    meta = stored_meta(index)
+    if "encoder" not in meta:
+        other = "" if meta.get("language") in ("english", "none", None) else " --encoder NAME"
+        return f"{left}; the index holds words alone, this adds vectors: longmatch index {index}{other}"
+    return f"{left}; queries encode what they need, this encodes all: longmatch index {index}"
+
+
+def describe_outcome(plan: Plan, report: BuildReport, encode: str) -> str:
+    """Planned and actual time, memory and disk, side by side."""
+    way = plan.way(encode)
+    rows = [
+        ("time", duration(way.seconds), duration(report.seconds + report.generation_seconds)),
+        ("memory", megabytes(plan.memory_bytes), megabytes(report.peak_memory_bytes)),
+        ("disk", megabytes(way.disk_bytes), megabytes(report.disk_bytes)),
+    ]
+    return "\n".join(f"{name:<8}{planned:>14} planned {actual:>14} taken" for name, planned, actual in rows)
+
+
+def megabytes(size: float) -> str:
+    """A number of bytes as a text in megabytes (10^6 bytes)."""
+    return f"{size / 1e6:,.1f} MB"

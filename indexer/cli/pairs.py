@@ -14,8 +14,8 @@ from engine.environment import check_extra
 from engine.pairs import CLUSTER_COLUMNS, PAIR_COLUMNS, cluster_rows
 from engine.report.rows import as_cell
 from indexer.cli.options import device_option, existing_index_argument, opened_index
-from indexer.cli.output_file import check_picture, checked_output, emit, output_option, write_output, write_picture
-from indexer.cli.terminal import log
+from indexer.cli.output import check_picture, checked_output, emit, output_option, write_output, write_picture
+from indexer.cli.terminal import PairsProgress, log
 
 if TYPE_CHECKING:
     from engine.index import Index
@@ -103,7 +103,6 @@ def pairs(
         check_picture(picture, "longmatch pairs --map", "--map clusters.svg")
     if is_parquet:
         check_extra("pyarrow", "Parquet", "pyarrow", "arrow")
-    from indexer.cli.progress import PairsProgress
     from indexer.pairs import PairSettings, find_pairs
 
     settings = PairSettings(**given)

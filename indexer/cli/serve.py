@@ -19,7 +19,7 @@ from indexer.cli.options import (
     placed_partitions,
     ray_option,
 )
-from indexer.cli.output_file import log_option
+from indexer.cli.output import log_option
 from indexer.cli.reading import Reading, parse_bytes, reading_options
 from indexer.cli.terminal import log
 

@@ -1,4 +1,4 @@
-"""What the commands print: safe lines, in colours on a terminal; with `--log-json`, JSON on standard error."""
+"""What the commands print: safe lines, in colours on a terminal, progress on standard error, JSON with `--log-json`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ import os
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TextIO, TypeAlias
+from typing import TYPE_CHECKING, Self, TextIO, TypeAlias
 
 import click
 
 from engine.report.lines import Line, Style, plain
 from engine.text.outside import json_text, safe
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from indexer.building.report import Activity, BuildReport
+    from indexer.plan import Way
+    from indexer.training import Step
 
 LOG_OPTION = "--log-json"
 _LEVELS = {"Error: ": "error", "Usage: ": "error", "Warning: ": "warning", "WARNING ": "warning"}
@@ -145,3 +153,207 @@ def json_log() -> Iterator[None]:
     finally:
         sys.stderr.end()
         sys.stderr = plain
+
+
+_SECONDS_BETWEEN_LINES = 5.0
+_DRAWN_PER_SECOND = 4
+_State: TypeAlias = tuple[str, float | None, str]  # the count before a bar, its share if that is known, the note after
+
+
+class _Bar:
+    """A bar on a terminal; it draws the state that a function returns a few times a second."""
+
+    def __init__(self, stream: TextIO, state: Callable[[], _State]) -> None:
+        # Rich is imported for terminals alone.
+        from rich.console import Console
+        from rich.live import Live
+
+        self._state = state
+        self.console = Console(file=stream)
+        self._live = Live(
+            console=self.console,
+            get_renderable=self._row,
+            refresh_per_second=_DRAWN_PER_SECOND,
+            transient=True,
+            redirect_stdout=False,
+        )
+        self.refresh, self.close = self._live.refresh, self._live.stop
+        self._live.start()
+
+    def _row(self) -> Table:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        count, share, note = self._state()
+        row = Table.grid(padding=(0, 1), expand=True)
+        row.add_column(no_wrap=True)
+        row.add_column()
+        row.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+        bar = ProgressBar(total=None if share is None else 1.0, completed=share or 0.0, width=10)
+        row.add_row(Text(count), bar, Text(note, style="dim"))
+        return row
+
+    def write(self, text: str) -> None:
+        """Print lines above the bar."""
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class _Progress:
+    """A bar on a terminal, or a line every few seconds."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        """Write to a stream, standard error by default."""
+        self._stream = stream or sys.stderr
+        self._is_terminal = self._stream.isatty()
+        self._last = time.monotonic()
+        self._bar: _Bar | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def _is_due(self) -> bool:
+        """Whether the last line is some seconds old."""
+        if time.monotonic() - self._last < _SECONDS_BETWEEN_LINES:
+            return False
+        self._last = time.monotonic()
+        return True
+
+    def log(self, line: str) -> None:
+        """Print one safe line without disturbing the bar."""
+        line = safe(line)
+        if self._bar is not None:
+            self._bar.write(line)
+        else:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+
+class BuildProgress(_Progress):
+    """Shows the progress of a run: documents, tokens per second, time left; a bar also moves between commits."""
+
+    def __init__(self, n_files: int | None = None, stream: TextIO | None = None, *, way: Way | None = None) -> None:
+        """Show a run over `n_files` files; with its planned cost the time left comes from the tokens left."""
+        super().__init__(stream)
+        self._n_files = n_files
+        self._way = way
+        self._activity: Activity | None = None
+        self._report: BuildReport | None = None
+        if self._is_terminal:
+            self._bar = _Bar(self._stream, self._state)
+
+    def begin(self, activity: Activity) -> None:
+        """Follow the activity of the run between commits; see `indexer.building.report.Progress`."""
+        self._activity = activity
+
+    def __call__(self, report: BuildReport) -> None:
+        """Show the report of a commit."""
+        self._report = report
+        if self._bar is None and self._is_due():
+            self.log(self._line(report))
+
+    def _state(self) -> _State:
+        """What the bar shows: the report of the activity, or without one that of the last commit."""
+        activity = self._activity
+        report = self._report if activity is None else activity.report
+        if report is None:
+            return "reading", None, ""
+        n_part = 0.0 if activity is None else activity.n_being_encoded
+        if activity is not None and activity.n_to_encode:
+            n_done, n_all = report.n_encoded + n_part, activity.n_to_encode
+            return f"{int(n_done):,} of {n_all:,} encoded", n_done / n_all, self._note(report)
+        n_done = report.n_seen + n_part
+        is_known = self._n_files is not None and report.n_seen <= self._n_files
+        count = f"{int(n_done):,} of {self._n_files:,} documents" if is_known else f"{int(n_done):,} documents"
+        if activity is not None and activity.n_read > n_done:
+            count += f", {activity.n_read:,} read"
+        share = min(1.0, n_done / max(1, self._n_files)) if is_known and self._n_files is not None else None
+        return count, share, self._note(report)
+
+    def _note(self, report: BuildReport) -> str:
+        """Speed, and with a plan the time left: tokens predict it better than documents of different lengths."""
+        if not report.n_tokens:
+            return ""
+        rate = f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s"
+        return ", ".join([rate, *(self._time_left(report) if self._way else []), *_reused(report)])
+
+    def _line(self, report: BuildReport) -> str:
+        rate = report.n_tokens / max(report.seconds, 1e-9)
+        parts = [f"{report.n_seen:,} documents"]
+        if report.n_encoded > report.n_added + report.n_replaced:
+            parts = [f"{report.n_encoded:,} documents encoded"]
+        elif self._n_files is not None and report.n_seen <= self._n_files:
+            parts[0] += f" of {self._n_files:,}"
+        parts += [*self._time_left(report), f"{report.n_tokens:,} tokens", f"{rate:,.0f} tokens/s"]
+        return ", ".join([*parts, *_reused(report)])
+
+    def _time_left(self, report: BuildReport) -> list[str]:
+        """The time left at the speed of this run: by tokens if they were planned, otherwise by documents."""
+        if self._way is not None:
+            left = max(0, self._way.n_tokens - report.n_tokens) / max(1, self._way.n_tokens)
+            pace = report.seconds * self._way.n_tokens / report.n_tokens if report.n_tokens else self._way.seconds
+            seconds = left * pace
+        elif self._n_files is not None and report.n_seen <= self._n_files:
+            seconds = report.seconds / max(report.n_seen, 1) * (self._n_files - report.n_seen)
+        else:
+            return []
+        return [f"about {seconds:,.0f} s left"]
+
+
+def _reused(report: BuildReport) -> list[str]:
+    return [f"{report.n_chunks_reused:,} chunks reused"] if report.n_chunks_reused else []
+
+
+class PairsProgress(_Progress):
+    """Shows the documents of a pass over pairs as lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._began = time.monotonic()
+
+    def __call__(self, what: str, n_done: int, n_documents: int) -> None:
+        """Show the progress of a pass."""
+        if self._is_due():
+            self.log(f"{n_done:,} of {n_documents:,} documents {what}, {time.monotonic() - self._began:.0f} s")
+
+
+class TrainingProgress(_Progress):
+    """Shows the steps of a run: loss, tokens per second, the last nDCG@10 on valid, time left."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        """Show the progress of a run on a stream, standard error by default."""
+        super().__init__(stream)
+        self._first: int | None = None  # first step of this process, which may continue a run
+        self._began = 0.0
+
+    def __call__(self, step: Step) -> None:
+        """Show a step."""
+        self._step = step
+        if self._first is None:
+            self._first, self._began = step.number, time.monotonic()
+            if self._is_terminal:
+                self._bar = _Bar(self._stream, self._state)
+        if self._bar is None and self._is_due():
+            count = f"step {step.number:,} of {step.of:,}"
+            self.log(", ".join([count, *_figures(step), *self._time_left(step)]))
+
+    def _state(self) -> _State:
+        step = self._step
+        note = ", ".join([*_figures(step), *self._time_left(step)])
+        return f"{step.number:,}/{step.of:,}", step.number / step.of, note
+
+    def _time_left(self, step: Step) -> list[str]:
+        made = step.number - (self._first or 0)
+        if not made:
+            return []
+        seconds = (time.monotonic() - self._began) / made * (step.of - step.number)
+        return [f"about {seconds / 60:,.0f} min left" if seconds >= 90 else f"about {seconds:,.0f} s left"]
+
+
+def _figures(step: Step) -> list[str]:
+    valid = [] if step.valid is None else [f"valid {step.valid:.4f}"]
+    return [f"loss {step.loss:.4f}", f"{step.tokens_per_second:,.0f} tokens/s", *valid]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from indexer.cli.terminal import echo, echo_text
+from indexer.cli.terminal import TrainingProgress, echo, echo_text
 
 if TYPE_CHECKING:
     from indexer.training import Trained
@@ -115,7 +115,6 @@ def train(
         longmatch train my-other ./papers notes.jsonl.gz --objective docsplit
     """
     from engine.encoders.loading import DEFAULT_ENCODER
-    from indexer.cli.progress import TrainingProgress
     from indexer.training import Kind, recipe_of
     from indexer.training import train as train_encoder
 

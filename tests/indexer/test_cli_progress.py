@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import indexer.cli.progress as progress_module
+import indexer.cli.terminal as progress_module
 from indexer.building.builder import build
 from indexer.building.report import Activity, BuildReport
-from indexer.cli.build_report import describe_outcome, describe_plan
-from indexer.cli.progress import BuildProgress
+from indexer.cli.index import describe_outcome, describe_plan
+from indexer.cli.terminal import BuildProgress
 from indexer.plan import Plan, Way
 from tests.fakes import FakeEncoder, make_document
 

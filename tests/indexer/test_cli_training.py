@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from indexer.cli import main
-from indexer.cli.progress import TrainingProgress
+from indexer.cli.terminal import TrainingProgress
 from indexer.cli.train import ALONE, KINDS, PAIRS, command_text, resumable
 from indexer.training import OBJECTIVES, Kind, Step
 from tests.fakes import make_corpus
