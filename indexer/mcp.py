@@ -30,7 +30,7 @@ from engine.text.document import Document, section_label
 from engine.text.spans import Span
 from engine.views import Hit, Result
 from indexer.reading.reader import DocumentReader, ReadLimits
-from indexer.reading.requests import Request as ReadRequest
+from indexer.reading.reader import Request as ReadRequest
 from indexer.request_fields import request_fields
 
 MOST_CHARACTERS = 20_000  # of one reading; a model's context is short, a document is not

@@ -48,14 +48,12 @@ from indexer.building.budget import (
     tokens_per_second,
 )
 from indexer.building.builder import Settings
-from indexer.building.corpus import CorpusFiles, list_corpus
-from indexer.building.doc_ids import FileIds
+from indexer.building.corpus import CorpusFiles, FileIds, list_corpus
 from indexer.generation.generations import GenerationState, generation_state, is_outgrown
 from indexer.generation.index_choice import SCAN, IndexOption, Size, check_factory_option, index_options
 from indexer.generation.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
 from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes
-from indexer.reading.reader import DocumentReader, ReadLimits
-from indexer.reading.requests import Request, is_json_lines
+from indexer.reading.reader import DocumentReader, ReadLimits, Request, is_json_lines
 
 _MOST = 16  # most units drawn from a stratum
 _LEAST = 6

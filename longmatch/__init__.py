@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from engine.scoring.evidence import Scoring
     from engine.text.document import Document
     from engine.views import Hit, Result
-    from longmatch.building import build
-    from longmatch.comparing import compare
+    from longmatch.functions import build, compare
     from longmatch.index import Index, open
 
     __version__: str
@@ -54,8 +53,8 @@ _HOMES = {
     "Index": "longmatch.index",
     "Result": "engine.views",
     "Scoring": "engine.scoring.evidence",
-    "build": "longmatch.building",
-    "compare": "longmatch.comparing",
+    "build": "longmatch.functions",
+    "compare": "longmatch.functions",
     "open": "longmatch.index",
     "read_document": "engine.readers",
     "result_schema": "engine.report.contract",

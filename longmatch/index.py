@@ -18,9 +18,8 @@ from engine.store.manifest import holds_index
 from engine.store.where import filter_text
 from engine.text.document import Document
 from engine.views import JointResult, Result, SectionMatrix
-from indexer.building.doc_ids import FileIds
-from longmatch.records import Columns
-from longmatch.sources import Item, Source, Where, index_path, query_document, read_source
+from indexer.building.corpus import FileIds
+from longmatch.sources import Columns, Item, Source, Where, index_path, query_document, read_source
 from longmatch.writing import changes_only, progress_log, warn_of_failures, write
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ class Index:
                 other process writes to it; otherwise they last until this object reopens or closes the index.
             progress: whether to print a line on standard error before documents are encoded for a query; by
                 default in terminals and notebooks.
-            search_log: a file to which each search appends a JSON line, see `indexer.search_log`.
+            search_log: a file to which each search appends a JSON line, see `indexer.searches`.
 
         Raises:
             EncoderError: the encoder cannot be loaded, or torch does not see the device.
@@ -135,7 +134,7 @@ class Index:
         log = progress_log(self._progress)
         opened = OpenedIndex.open(self.path, encoder=self._encoder, device=self._device, store=self._store, log=log)
         if self._search_log is not None:
-            from indexer.search_log import SearchLog
+            from indexer.searches import SearchLog
 
             opened.record = SearchLog(self._search_log).add
         return opened
@@ -320,7 +319,7 @@ class Index:
         Raises:
             DocumentError: the state is that of another index, or see `search`.
         """
-        from indexer.watching import Watch
+        from indexer.searches import Watch
 
         watch = Watch(Path(state), self.path)
         request = Request.of(**{**STANDING, **options})

@@ -35,8 +35,7 @@ def write(folder: Path, stream: Stream, settings: Settings, progress: bool | Pro
         EngineError: see `indexer.building.builder.build`.
     """
     # Load SQLAlchemy, which a search does not need.
-    from indexer.building.builder import build
-    from indexer.building.creation import has_only_failures, is_free, without_stub
+    from indexer.building.builder import build, has_only_failures, is_free, without_stub
 
     if is_free(folder) and settings.encode == "none":
         stream.documents = _from_first_word(stream.documents)

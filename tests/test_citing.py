@@ -17,7 +17,7 @@ from engine.store import snapshot
 from engine.text.document import Document
 from engine.work import limited
 from indexer.building.builder import build
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from indexer.cli import main
 from longmatch import Index
 from tests.fakes import make_document

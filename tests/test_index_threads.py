@@ -12,7 +12,7 @@ from engine.result import Result
 from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from indexer.generation import reference
 from tests.fakes import FakeEncoder, make_corpus
 

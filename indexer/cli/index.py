@@ -39,12 +39,10 @@ if TYPE_CHECKING:
     from engine.readers import Unreadable
     from engine.text.document import Document
     from indexer.building.builder import Settings
-    from indexer.building.corpus import CorpusFiles
-    from indexer.building.doc_ids import FileIds
+    from indexer.building.corpus import CorpusFiles, FileIds
     from indexer.building.report import BuildReport
     from indexer.plan import Plan
-    from indexer.reading.reader import DocumentReader
-    from indexer.reading.requests import Request
+    from indexer.reading.reader import DocumentReader, Request
 
 _LANGUAGE_OF_ENCODER = "english"  # of the bundled one
 _WAYS_LOGGED = {  # before a run
@@ -299,8 +297,7 @@ class _Corpus:
 def _corpus(index: Path, paths: tuple[str, ...], options: _Options) -> _Corpus:
     """The corpus of a run; a path that does not exist ends it here, before slow imports."""
     from engine.readers.fields import Fields
-    from indexer.building.corpus import find_failed, list_corpus
-    from indexer.building.doc_ids import FileIds
+    from indexer.building.corpus import FileIds, find_failed, list_corpus
 
     if options.retry_failures:
         retry = find_failed(index)
@@ -356,8 +353,7 @@ def _built(
     from engine.store.manifest import holds_index
     from engine.text.document import Document
     from engine.words.languages import language_name
-    from indexer.building.builder import build
-    from indexer.building.creation import begun
+    from indexer.building.builder import begun, build
 
     is_free = encode == "later" and options.way is None and options.encoder is None and not holds_index(index)
     with (
@@ -409,7 +405,7 @@ def _named_cost(index: Path, encoder: Encoder | str | None, encode: str, device:
         if bound is None:
             raise
         from indexer.building.builder import encoder_for
-        from indexer.building.reencoding import reencoding_cost
+        from indexer.building.rewriting import reencoding_cost
 
         used = encoder_for(index, encoder, device) if encoder is None or isinstance(encoder, str) else encoder
         if used.fingerprint == bound["fingerprint"]:
@@ -420,7 +416,7 @@ def _named_cost(index: Path, encoder: Encoder | str | None, encode: str, device:
 def _reencode(index: Path, options: _Options) -> None:
     """Encode an index again, with progress, or print the cost of doing so."""
     from indexer.building.builder import encoder_for
-    from indexer.building.reencoding import reencode, reencoding_cost
+    from indexer.building.rewriting import reencode, reencoding_cost
 
     encoder = encoder_for(index, options.encoder, options.device)
     if options.dry_run:

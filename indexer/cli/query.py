@@ -111,7 +111,7 @@ def query(
             opened_index(index, device, placement=placement) as opened,
         ):
             if log_file is not None:
-                from indexer.search_log import SearchLog
+                from indexer.searches import SearchLog
 
                 opened.record = SearchLog(log_file).add
             if named.is_joint:
@@ -241,7 +241,7 @@ def watch(
     with opened_reader(queries.files, reading) as reader, opened_index(index, device) as opened:
         # Loads the store, which a usage error does not need.
         from indexer.cli.output import Answer, print_answers
-        from indexer.watching import Watch
+        from indexer.searches import Watch
 
         watched = Watch(state, index)
         found = [watched.search(opened, query, request) for query in queries.read(reader)]

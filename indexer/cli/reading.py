@@ -159,7 +159,7 @@ def read_named(
     if reader is None:
         return
     # Loads the readers, which takes a third of a second; searches by text and by id do not need them.
-    from indexer.reading.requests import Request
+    from indexer.reading.reader import Request
 
     for name in names:
         yield from _read_standard_input(reader, suffix) if name == STDIN else reader.read([Request(name)])
@@ -234,7 +234,7 @@ def _read_standard_input(reader: DocumentReader, suffix: str | None) -> Iterator
     """Read the documents on standard input: one, or several of JSON lines."""
     from engine.errors import DocumentError
     from engine.readers.detection import detected_suffix
-    from indexer.reading.requests import Request
+    from indexer.reading.reader import Request
 
     with tempfile.TemporaryDirectory(prefix="longmatch-") as folder:
         # In a folder of its own, so that a LaTeX file includes no other.

@@ -92,7 +92,7 @@ def _check_log(path: Path, recorded: Sequence[Mapping[str, Any]]) -> None:
         click.ClickException: a result has none.
         DocumentError: the log was changed.
     """
-    from indexer.search_log import line_of, read_log
+    from indexer.searches import line_of, read_log
 
     entries = read_log(path)
     for one in recorded:

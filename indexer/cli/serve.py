@@ -85,7 +85,7 @@ def serve(index: Path, ray_address: str | None, token_file: Path | None, reading
         if find_spec(module) is None:
             raise MissingExtra("longmatch serve", package, "serve")
     # Loads FastAPI, which no other command needs.
-    from indexer.serving.server import serve as run
+    from indexer.serving.app import serve as run
     from indexer.serving.settings import Settings, read_token
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s")

@@ -150,7 +150,7 @@ def resumable(out: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        from indexer.training.record import reached_step
+        from indexer.training.recipe import reached_step
         from indexer.training.run import RUN_FOLDER
 
         step = reached_step(out / RUN_FOLDER)

@@ -208,7 +208,7 @@ def partition(index: Path, out: Path, n_partitions: int) -> None:
         longmatch upkeep partition papers.lm papers.parts -p 4
         longmatch query papers.parts draft.pdf
     """
-    from indexer.building.splitting import partition as copy_into
+    from indexer.building.rewriting import partition as copy_into
 
     report = copy_into(index, out, n_partitions, log=log)
     for number, (n_documents, n_chunks) in enumerate(zip(report.n_documents, report.n_chunks, strict=True)):

@@ -1,33 +1,279 @@
 """An indexing run on a Ray cluster: words here, vectors by encoders anywhere and one writer for each partition.
 
     1. This process reads the documents and commits their words, as `longmatch index --encode none` does.
-    2. A writer for each partition, on this machine, sends documents without vectors to encoders and commits the
-       vectors. Batches of a partition are cut and committed in a fixed order, so vectors do not depend on kills.
+    2. A writer for each partition, an actor on the machine of its folder, sends documents without vectors to encoders
+       and commits the vectors. Batches of a partition are cut and committed in a fixed order, so vectors do not depend
+       on kills. Encoders are tasks that keep only the model; the vectors of a batch depend on the batch alone.
     3. This process pins the reference; then the writers publish the FAISS indexes, several at the same time.
 
-Committed documents survive every failure: a dead encoder's batch is encoded again, a dead writer is started again, and
-a run whose own process died continues with the same command.
+Committed documents survive every failure: a dead encoder's batch is encoded again elsewhere, a dead writer is started
+again and finds in the catalog which documents still have no vectors, and a run whose own process died continues with
+the same command.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from engine.errors import IndexMismatch, named_faults
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from engine.encoders.encoder import Encoder
+from engine.errors import IndexBusy, IndexMismatch, named_faults
 from engine.readers import Unreadable
 from engine.store.manifest import index_folders
 from engine.store.partition_writers import open_writers
 from engine.store.partitioned import open_snapshot
+from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import Settings, bind_encoder, build
+from indexer.building.pipeline import BatchVectors, Pipeline, StoredBatch, encode_batch
 from indexer.building.report import Activity, BuildReport, Progress
-from indexer.cluster.encoders import EncoderSettings
-from indexer.cluster.session import Cluster
-from indexer.cluster.writers import BATCH_CHARS, Commit, Home
+from indexer.cluster.session import Cluster, fetched
+from indexer.generation.compaction import join_small_shards
+from indexer.generation.generations import derive
 from indexer.generation.reference import refresh_reference
+from indexer.generation.resources import DiskGuard
+
+if TYPE_CHECKING:
+    Pending: TypeAlias = ray.ObjectRef[Any]
+
+_MOST_RETRIES = 5  # of a batch whose process died
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderSettings:
+    """The encoder that every process of a job loads."""
+
+    name: str  # as `load_encoder` takes it, on every machine
+    fingerprint: str
+    device: str | None
+    on_gpu: bool  # whether each one takes a GPU
+
+    @classmethod
+    def of(cls, encoder: Encoder, *, on_gpu: bool) -> EncoderSettings:
+        """The settings of an encoder that is loaded in this process."""
+        folder = Path(encoder.name)
+        name = str(folder.absolute()) if folder.is_dir() else encoder.name
+        return cls(name, encoder.fingerprint, "cuda" if on_gpu else "cpu", on_gpu)
+
+
+def submitted(settings: EncoderSettings, batch: StoredBatch) -> Pending:
+    """Send a batch to whichever process is free."""
+    return _task(on_gpu=settings.on_gpu).remote(settings, batch)
+
+
+@lru_cache(maxsize=2)
+def _task(*, on_gpu: bool) -> Any:  # noqa: ANN401 - Ray makes its class
+    # By default, a process with a GPU would end after one call.
+    return ray.remote(num_cpus=1, num_gpus=int(on_gpu), max_retries=_MOST_RETRIES, max_calls=0)(encode_stored)
+
+
+def encode_stored(settings: EncoderSettings, batch: StoredBatch) -> tuple[BatchVectors, float]:
+    """Encode a batch in the process of a task; returns its vectors and the seconds."""
+    encoder = _loaded(settings)
+    started = time.perf_counter()
+    return encode_batch(batch, encoder, encoder.encode_segmented), time.perf_counter() - started
+
+
+@lru_cache(maxsize=1)
+def _loaded(settings: EncoderSettings) -> Encoder:
+    # The processes of writers need no encoder.
+    from engine.encoders.loading import load_encoder
+
+    encoder = load_encoder(settings.name, device=settings.device)
+    if encoder.fingerprint != settings.fingerprint:
+        raise IndexMismatch(
+            f"machine {ray.util.get_node_ip_address()} has another encoder {settings.name!r} (fingerprint "
+            f"{encoder.fingerprint[:12]}, the index {settings.fingerprint[:12]}); copy the encoder's files there"
+        )
+    return encoder
+
+
+def spread(
+    batches: Iterator[StoredBatch], submit: Callable[[StoredBatch], Pending], n_at_once: int
+) -> Iterator[tuple[StoredBatch, BatchVectors, float]]:
+    """Encode batches at the same time, and return them in their order, with vectors and seconds.
+
+    Raises:
+        ClusterError: the process of a batch died again in every retry.
+        EngineError: raised by the encoder.
+    """
+    waiting: deque[tuple[StoredBatch, Pending]] = deque()
+    is_over = False
+    while True:
+        unfinished = _unfinished(waiting)
+        while not is_over and len(unfinished) < n_at_once and len(waiting) < 2 * n_at_once:
+            batch = next(batches, None)
+            is_over = batch is None
+            if batch is not None:
+                waiting.append((batch, submit(batch)))
+                unfinished.append(waiting[-1][1])
+        if not waiting:
+            return
+        if is_over or len(waiting) >= 2 * n_at_once or waiting[0][1] not in unfinished:
+            batch, first = waiting.popleft()
+            vectors, seconds = fetched(first)
+            yield batch, vectors, seconds
+        else:
+            ray.wait(unfinished, num_returns=1)
+
+
+def _unfinished(waiting: deque[tuple[StoredBatch, Pending]]) -> list[Pending]:
+    if not waiting:
+        return []
+    _, others = ray.wait([one for _, one in waiting], num_returns=len(waiting), timeout=0)
+    return list(others)
+
+
+BATCH_CHARS = 1 << 17  # of a batch for one encoder; some 30,000 tokens
+_LOCK_SECONDS = 20.0  # in which the process of a killed writer ends
+_MOST_RESTARTS = 20  # of the writer of a partition
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The work of the writer of a partition since its last call."""
+
+    n_without: int  # documents of the partition that have no vectors now
+    n_tokens: int = 0
+    n_chunks: int = 0
+    encode_seconds: float = 0.0
+    failures: tuple[Unreadable, ...] = ()
+
+
+class PartitionWriter:
+    """Commits vectors to one partition, or to an index that is not partitioned."""
+
+    def __init__(self, folder: Path, encoder: EncoderSettings, n_at_once: int, batch_chars: int) -> None:
+        """Open nothing yet: an error here would be lost."""
+        self._folder = folder
+        self._encode = partial(spread, submit=partial(submitted, encoder), n_at_once=n_at_once)
+        self._batch_chars = batch_chars
+        self._writer: Writer | None = None
+        self._steps: Iterator[BuildReport] = iter(())
+        self._report = BuildReport()
+        self._n_without = 0
+
+    def commit_next(self) -> Commit | None:
+        """Take the lock, or commit the vectors of the next batch; None, and the lock is free, where none is left.
+
+        Raises:
+            IndexBusy: another process writes the partition.
+        """
+        if self._writer is None:
+            self._writer = _opened(self._folder)
+            pipeline, missing = Pipeline(self._writer, None, batch_chars=self._batch_chars), self._writer.unencoded()
+            self._report, self._n_without = pipeline.report, len(missing)
+            self._steps = pipeline.each_encoded(missing, self._encode)
+            return Commit(self._n_without)
+        report = self._report
+        before = report.n_tokens, report.n_chunks, report.encode_seconds, len(report.failures)
+        if next(self._steps, None) is None:
+            self._writer.close()
+            return None
+        return Commit(
+            self._n_without - report.n_encoded,
+            report.n_tokens - before[0],
+            report.n_chunks - before[1],
+            report.encode_seconds - before[2],
+            tuple(report.failures[before[3] :]),
+        )
+
+
+def publish(folder: Path, factory: str, recall_floor: float) -> list[str]:
+    """Join small shards, and bring the FAISS index and the postings of words up to date.
+
+    Returns:
+        Lines to log.
+
+    Raises:
+        RecallTooLow: no setting of the FAISS index reaches the floor.
+    """
+    lines: list[str] = []
+    with _opened(folder) as writer:
+        disk = DiskGuard(folder)
+        join_small_shards(writer, disk, log=lines.append)
+        derive(writer, factory, disk=disk, recall_floor=recall_floor, log=lines.append)
+    return lines
+
+
+def _opened(folder: Path) -> Writer:
+    """Take the lock, which the process of a killed writer may hold for a moment."""
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            return Writer(folder)
+        except IndexBusy:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The node of the cluster that has the folders of an index."""
+
+    node: str
+
+    def encode(
+        self,
+        parts: Sequence[Path],
+        encoder: EncoderSettings,
+        n_encoders: int,
+        batch_chars: int,
+        take: Callable[[Path, Commit], None],
+    ) -> None:
+        """Encode all documents without vectors in some partitions, several partitions at the same time.
+
+        Args:
+            n_encoders: encoders that run at the same time, for all partitions together.
+
+        Raises:
+            ClusterError: a process died again and again.
+            EngineError: raised by a writer or an encoder.
+        """
+        n_writers = max(1, min(len(parts), n_encoders))
+        free = [n_encoders // n_writers + (place < n_encoders % n_writers) for place in range(n_writers)]
+        waiting, running = deque(parts), dict[Any, tuple[Any, Path, int]]()
+        try:
+            while waiting or running:
+                while waiting and free:
+                    part, n_at_once = waiting.popleft(), free.pop()
+                    # Processes of Ray have as many threads as they take cores; a writer has one, and mostly waits.
+                    options = {"num_cpus": 0, "max_restarts": _MOST_RESTARTS, "max_task_retries": -1}
+                    actor = self._remote(PartitionWriter, **options).remote(part, encoder, n_at_once, batch_chars)
+                    running[actor.commit_next.remote()] = actor, part, n_at_once
+                (ready, *_), _ = ray.wait(list(running), num_returns=1)
+                actor, part, n_at_once = running[ready]
+                commit = fetched(ready)
+                del running[ready]
+                if commit is None:
+                    ray.kill(actor)
+                    free.append(n_at_once)
+                else:
+                    take(part, commit)
+                    running[actor.commit_next.remote()] = actor, part, n_at_once
+        finally:
+            for actor, _, _ in running.values():
+                ray.kill(actor)
+
+    def publish(self, parts: Sequence[Path], factory: str, recall_floor: float, log: Callable[[str], None]) -> None:
+        """Publish what is derived from the documents of each partition, as many at once as this machine has cores."""
+        remote = self._remote(publish, num_cpus=1, max_retries=_MOST_RESTARTS)
+        published = [remote.remote(part, factory, recall_floor) for part in parts]
+        for part, lines in zip(parts, published, strict=True):
+            for line in fetched(lines):
+                log(line if len(parts) == 1 else f"{part.name}: {line}")
+
+    def _remote(self, work: Any, **options: Any) -> Any:  # noqa: ANN401 - Ray makes its class
+        return ray.remote(work).options(scheduling_strategy=NodeAffinitySchedulingStrategy(self.node, False), **options)
 
 
 @named_faults

@@ -22,8 +22,19 @@ from queue import SimpleQueue
 
 from engine.readers import jsonl, text  # noqa: F401 - most documents need them; loaded before limits apply
 from engine.text.document import Document
-from indexer.reading.reader import FAILED, FILE_END, OUT_OF_MEMORY, READY, RETIRED
-from indexer.reading.requests import Batch, Result, is_json_lines, pack, results_of, unpack_requests
+from indexer.reading.reader import (
+    FAILED,
+    FILE_END,
+    OUT_OF_MEMORY,
+    READY,
+    RETIRED,
+    Batch,
+    Result,
+    is_json_lines,
+    pack,
+    results_of,
+    unpack_requests,
+)
 
 _STATM = Path("/proc/self/statm")  # Linux alone
 _PAGE_BYTES = resource.getpagesize()

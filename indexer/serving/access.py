@@ -16,9 +16,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexer.serving.failures import Refusal, too_busy, too_large
-from indexer.serving.metrics import Metrics
 from indexer.serving.settings import ASSETS, MOST_VALUES, Settings, is_loopback
-from indexer.serving.work import BODY_BYTES, LARGE_BODY, return_memory, too_slow
+from indexer.serving.work import BODY_BYTES, LARGE_BODY, Metrics, return_memory, too_slow
 
 _HELD_BODIES = 1  # as many of the largest size are held at one time, the larger ones on disk
 _TAKEN_BYTES = 2 * 2**20  # of large bodies that are in memory and worked on at one time; or one alone

@@ -1,24 +1,133 @@
-"""What the routes share: the index, readers of uploads, threads, and how their work becomes a response."""
+"""What the routes share: the index, uploads, threads, and how their work becomes a response.
+
+Uploads are read in processes of their own, each within limits. No path of a client is opened: a file
+keeps its name for people, and its suffix for the format.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import tempfile
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePath
+from queue import SimpleQueue
+from typing import Any
 
 from fastapi import Response
 
 from engine.encoders.encoder import Encoder
+from engine.errors import DocumentError
 from engine.index import Index
-from engine.text.document import Document
+from engine.readers import FORMATS, Unreadable
+from engine.readers.detection import detected_suffix
+from engine.text.document import Document, text_id, text_title, without_gz
+from indexer.reading.reader import DocumentReader, ReadLimits, Request
 from indexer.serving.bodies import Query
-from indexer.serving.failures import LOG, refusal_of
+from indexer.serving.failures import LOG, refusal_of, too_large
 from indexer.serving.live_index import LiveIndex
-from indexer.serving.metrics import Metrics
-from indexer.serving.settings import Settings
-from indexer.serving.uploads import Uploads
-from indexer.serving.work import Workers
+from indexer.serving.settings import MOST_CHARS, MOST_SECTIONS, Settings
+from indexer.serving.work import Metrics, Workers
+
+_FILE = "upload"
+_NO_NAME = "\0"  # of a record without an id
+_MOST_NAME = 200  # characters
+
+
+class Uploads:
+    """Reads documents for several threads."""
+
+    def __init__(self, limits: ReadLimits, n_readers: int) -> None:
+        """Start the processes.
+
+        Args:
+            n_readers: documents that are read at the same time.
+        """
+        self._idle: SimpleQueue[DocumentReader] = SimpleQueue()
+        self._readers = [DocumentReader(limits).__enter__() for _ in range(n_readers)]
+        for reader in self._readers:
+            self._idle.put(reader)
+
+    def file(self, name: str, data: bytes) -> Document:
+        """The one document of a file.
+
+        Raises:
+            DocumentError: the file cannot be read, or holds no document or several.
+            Refusal: the document is over a limit.
+        """
+        shown = _shown(name)
+        return self._read(data, _suffix(shown), without_gz(shown), shown)
+
+    def text(self, text: str) -> Document:
+        """A text, as `Document.from_text` makes it.
+
+        Raises:
+            DocumentError: there is no text, or too much.
+        """
+        read = self._read(text.encode(), ".txt", "text", "text")
+        doc_id, title = text_id("", read.text), text_title(read.text)
+        return replace(read, doc_id=doc_id, title=title, source="", metadata={}, pages=())
+
+    def record(self, record: Mapping[str, Any]) -> Document:
+        """An object with text or sections, as `longmatch.Index.search` reads a dict.
+
+        Raises:
+            DocumentError: there is no text, or too much.
+        """
+        doc_id = record.get("id")
+        line = json.dumps({key: value for key, value in record.items() if key != "id" and value is not None})
+        read = self._read(line.encode(), ".json", _NO_NAME if doc_id is None else doc_id, "document")
+        title = record.get("title") or ""
+        return replace(
+            read,
+            doc_id=text_id(title, read.text) if doc_id is None else doc_id,
+            title=title or text_title(read.text),
+            source="",
+        )
+
+    def _read(self, data: bytes, suffix: str | None, doc_id: str, name: str) -> Document:
+        with tempfile.TemporaryDirectory(prefix="longmatch-") as folder:
+            # In a folder of its own, so that a LaTeX file includes no other.
+            path = Path(folder) / _FILE
+            path.write_bytes(data)
+            path = path.rename(path.with_name(_FILE + (suffix or detected_suffix(path))))
+            reader = self._idle.get()
+            try:
+                found = list(reader.read([Request(str(path), doc_id=doc_id)]))
+            finally:
+                self._idle.put(reader)
+        if len(found) != 1:
+            count = f"{len(found):,} documents" if found else "no document"
+            raise DocumentError(f"{name} holds {count}, not one; send a file of one document")
+        (one,) = found
+        if isinstance(one, Unreadable):
+            raise DocumentError(f"{name}: {one.reason}".replace(str(path), name))
+        if (n := len(one.sections)) > MOST_SECTIONS:
+            raise too_large("too_many_sections", f"sections of {name}", n, MOST_SECTIONS, "join its sections")
+        if (n := len(one.text)) > MOST_CHARS:
+            raise too_large("too_much_text", f"characters of {name}", n, MOST_CHARS, "send a part of it")
+        return replace(one, source=one.source.replace(str(path), name, 1))
+
+    def close(self) -> None:
+        """End the processes."""
+        for reader in self._readers:
+            reader.close()
+
+
+def _shown(name: str) -> str:
+    """The last part of a name, without characters that cannot be printed."""
+    last = PurePath(name.replace("\\", "/")).name
+    return "".join(character for character in last if character.isprintable())[-_MOST_NAME:] or _FILE
+
+
+def _suffix(name: str) -> str | None:
+    """The suffix of a supported format; None if the format must be detected from the content."""
+    inner = without_gz(name)
+    suffix = PurePath(inner).suffix.lower()
+    return suffix + (".gz" if inner != name else "") if suffix in FORMATS else None
+
 
 _RELOAD_SHARE = 10  # least pause between two checks of the catalog, as a multiple of the last reload time
 

@@ -24,7 +24,7 @@ from engine.encoders.files import (
 from engine.encoders.loading import load_encoder, load_trainable
 from engine.encoders.mean import MeanEncoder
 from engine.errors import EncoderError
-from indexer.training.record import CHANGES
+from indexer.training.recipe import CHANGES
 from tests.fakes import make_document
 
 

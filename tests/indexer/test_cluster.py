@@ -21,7 +21,7 @@ from engine.store.partitioned import open_snapshot
 from indexer.building.builder import Settings, build
 from indexer.building.pipeline import StoredBatch
 from indexer.building.report import BuildReport
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from indexer.cli import main
 from tests.contents import Contents, read_contents
 from tests.fakes import make_corpus, make_document
@@ -145,7 +145,7 @@ def test_a_cluster_encodes_an_index_without_partitions(tmp_path: Path, bert_fold
 def test_batches_come_back_in_order(cluster: Cluster) -> None:
     import ray
 
-    from indexer.cluster.encoders import spread
+    from indexer.cluster.job import spread
 
     sent: list[int] = []
 
@@ -163,7 +163,7 @@ def test_batches_come_back_in_order(cluster: Cluster) -> None:
 def test_a_batch_that_kills_its_process_ends_the_run(cluster: Cluster) -> None:
     import ray
 
-    from indexer.cluster.encoders import spread
+    from indexer.cluster.job import spread
 
     task = ray.remote(_die).options(max_retries=0)
     with pytest.raises(ClusterError, match="what was committed is safe"):
@@ -178,7 +178,7 @@ def _die() -> None:
 
 @pytest.mark.ray
 def test_another_encoder_of_the_same_name_is_refused(bert_folder: Path, cluster: Cluster) -> None:
-    from indexer.cluster.encoders import EncoderSettings, encode_stored
+    from indexer.cluster.job import EncoderSettings, encode_stored
 
     settings = EncoderSettings(str(bert_folder), "f" * 32, "cpu", on_gpu=False)
     with pytest.raises(IndexMismatch, match="has another encoder"):

@@ -22,7 +22,7 @@ from engine.store.partitioned import open_snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from indexer.cli import main
 from indexer.upkeep.verify import verify
 from tests.commands import run
@@ -209,7 +209,7 @@ def test_a_killed_first_run_is_continued_as_it_was_called(
 
     with monkeypatch.context() as patched:  # as a kill, which removes nothing
         patched.setattr(f"indexer.building.builder.{killed_in}", stop)
-        patched.setattr("indexer.building.creation.remove_stub", lambda _: None)
+        patched.setattr("indexer.building.builder.remove_stub", lambda _: None)
         call = ("--encoder", bert_folder, *"--encode all --factory IVF1,Flat --language german".split(), *partitions)
         assert "interrupted;" in run("index", tmp_path / "x.lm", papers, *call).output
     again = run("index", tmp_path / "x.lm", papers)

@@ -11,7 +11,7 @@ from engine.errors import IndexMismatch
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from indexer.cli import main
 from indexer.upkeep.deep import verify_deep
 from indexer.upkeep.verify import Damage, verify

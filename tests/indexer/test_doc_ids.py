@@ -13,8 +13,7 @@ from engine.store.checks import record_documents, record_tables
 from engine.store.lookup import stored_sources
 from engine.store.tables import engine_of
 from indexer.building.builder import build
-from indexer.building.corpus import list_corpus, read_corpus
-from indexer.building.doc_ids import FileIds
+from indexer.building.corpus import FileIds, list_corpus, read_corpus
 from indexer.building.report import BuildReport
 from tests.fakes import FakeEncoder
 

@@ -10,8 +10,7 @@ import pytest
 
 from engine.readers import Unreadable
 from engine.text.document import Document
-from indexer.reading.reader import DocumentReader, ReadLimits
-from indexer.reading.requests import Request
+from indexer.reading.reader import DocumentReader, ReadLimits, Request
 from tests.indexer.hostile_files import FILES
 
 LIMITS = ReadLimits(seconds=4.0, memory_bytes=512 * 2**20)

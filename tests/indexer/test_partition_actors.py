@@ -15,7 +15,7 @@ from engine.index import Index
 from engine.search.request import Mode, Request
 from engine.store.manifest import index_folders
 from indexer.building.builder import build
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from indexer.cli import main
 from indexer.serving.live_index import LiveIndex
 from indexer.serving.settings import Settings

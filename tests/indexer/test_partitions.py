@@ -22,7 +22,7 @@ from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.views import Result
 from indexer.building.builder import EncodeNow, build
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from indexer.generation.compaction import compact
 from indexer.generation.reference import rebase
 from indexer.upkeep.backup import backup
@@ -340,7 +340,7 @@ def test_a_failed_split_leaves_nothing(
 def test_pages_of_an_approximate_index_join_to_the_full_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.search.local_partition.TIERS", ((4, 6), (8, 12)))
     build(tmp_path / "one.lm", make_corpus(60), encoder=FakeEncoder(), factory="IVF4,SQ8", recall_floor=0.0)
-    monkeypatch.setattr("indexer.building.splitting.AUTO", "IVF4,SQ8")
+    monkeypatch.setattr("indexer.building.rewriting.AUTO", "IVF4,SQ8")
     partition(tmp_path / "one.lm", tmp_path / "x.parts", P)
     with Index.open(tmp_path / "x.parts", encoder=FakeEncoder()) as index:
         assert all(part.generation is not None and not part.generation.is_exact for part in index.snapshot.parts)

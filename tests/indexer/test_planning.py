@@ -21,8 +21,7 @@ from indexer.building.corpus import read_corpus
 from indexer.building.pipeline import Pipeline, run
 from indexer.generation.resources import Footprint
 from indexer.plan import Drawn, Existing, Plan, Sample, Unit, draw, make_plan, read_sample, units_of
-from indexer.reading.reader import DocumentReader
-from indexer.reading.requests import Request
+from indexer.reading.reader import DocumentReader, Request
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(12)

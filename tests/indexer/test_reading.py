@@ -22,8 +22,7 @@ from engine.readers import Unreadable, read_file
 from engine.text.document import Document
 from indexer.building.corpus import list_corpus, read_corpus
 from indexer.cli import main
-from indexer.reading.reader import DocumentReader, ReadLimits
-from indexer.reading.requests import Request, read_here
+from indexer.reading.reader import DocumentReader, ReadLimits, Request, read_here
 from tests.indexer.hostile_readers import FORMATS, MARK
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import indexer.building.pipeline as pipeline_module
-import indexer.building.reencoding as reencoding_module
+import indexer.building.rewriting as reencoding_module
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
 from engine.index import Index
@@ -18,8 +18,7 @@ from engine.search.request import Request
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from indexer.building.builder import build
-from indexer.building.reencoding import reencode, reencoding_cost
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition, reencode, reencoding_cost
 from indexer.cli.group import main
 from indexer.generation.compaction import compact
 from indexer.upkeep.removal import remove

@@ -10,7 +10,7 @@ import pytest
 from engine.readers import Unreadable
 from engine.text.document import Document
 from engine.text.spans import Section
-from indexer.reading.requests import Request, batches, pack, unpack
+from indexer.reading.reader import Request, batches, pack, unpack
 
 
 def _requests(folder: Path, sizes: dict[str, int]) -> list[Request]:

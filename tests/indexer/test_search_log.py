@@ -11,7 +11,7 @@ import pytest
 import longmatch
 from engine.errors import DocumentError, StorageError
 from indexer.building.builder import build
-from indexer.search_log import SearchLog, line_of, read_log
+from indexer.searches import SearchLog, line_of, read_log
 from tests.commands import run, succeed
 from tests.fakes import FakeEncoder, make_corpus
 

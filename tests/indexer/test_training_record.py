@@ -18,16 +18,21 @@ from engine.training.fine_tuning import Loss
 from engine.training.history import History, Row, rows_of, validation_values
 from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, TrainerSettings
 from indexer.origin import Machine, Origin
-from indexer.training import record
-from indexer.training.recipe import Negatives, PairsObjective, Recipe, SectionsObjective, settings_of, shown
-from indexer.training.record import (
+from indexer.training import recipe
+from indexer.training.recipe import (
     CHANGES,
     RECIPE_FILE,
+    Negatives,
+    PairsObjective,
+    Recipe,
     Record,
+    SectionsObjective,
     ValidationChange,
     compare_validations,
     reached_step,
     reconcile,
+    settings_of,
+    shown,
     write_card,
     write_record,
 )
@@ -237,7 +242,7 @@ def test_the_card_holds_everything_needed_to_rerun_the_training(
     seconds: float, wall_time: str, commit: str, shown_commit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = Machine("AMD EPYC 9B14", 2, 8, "NVIDIA H200")
-    monkeypatch.setattr(record, "describe_origin", lambda *_: Origin(COMMAND, commit, False, 7, machine, {}))
+    monkeypatch.setattr(recipe, "describe_origin", lambda *_: Origin(COMMAND, commit, False, 7, machine, {}))
     assert section(card_of(tmp_path, outcome=replace(OUTCOME, seconds=seconds)), "How it was trained") == [
         "```sh",
         COMMAND,

@@ -15,8 +15,8 @@ from engine.training.corpus import TrainingCorpus
 from engine.training.section_contrast import Classes, Graph
 from indexer.building.report import BuildReport
 from indexer.training.recipe import SectionsObjective, TextPairsObjective
+from indexer.training.run import _IndexProgress, negatives, section_contrast, text_pairs
 from indexer.training.start import Kind, NewEncoder, make_encoder
-from indexer.training.tasks import _IndexProgress, negatives, section_contrast, text_pairs
 from tests.fakes import make_corpus as make_documents
 from tests.fakes import make_document
 from tests.indexer.training_sizes import COLDE, TDE

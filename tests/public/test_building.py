@@ -14,7 +14,7 @@ import longmatch
 from engine.errors import DocumentError, IndexBusy, IndexMismatch
 from engine.store.writer import Writer
 from engine.text.document import Document
-from indexer.building.creation import remove_stub
+from indexer.building.builder import remove_stub
 from indexer.building.report import BuildReport
 from tests.fakes import FakeEncoder
 

@@ -17,7 +17,7 @@ from engine.search.request import Request
 from engine.store.catalog import has_log
 from engine.store.writer import Writer
 from engine.text.document import Document
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from tests.fakes import FakeEncoder, make_document
 
 RECORDS: list[dict[str, Any]] = [

@@ -15,7 +15,7 @@ import pytest
 from engine.errors import DocumentError
 from engine.readers import jsonl
 from engine.text.document import Document
-from longmatch.records import Columns, is_missing, record_document, record_id, whole_document
+from longmatch.sources import Columns, is_missing, record_document, record_id, whole_document
 
 BODY = "A long enough paragraph on the subject. " * 8
 

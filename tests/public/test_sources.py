@@ -13,8 +13,7 @@ import pytest
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.text.document import Document
-from longmatch.records import Columns
-from longmatch.sources import is_table, named_path, read_source, table_columns, table_rows
+from longmatch.sources import Columns, is_table, named_path, read_source, table_columns, table_rows
 from tests.fakes import make_document
 
 

@@ -11,7 +11,7 @@ import pytest
 from engine.readers import Unreadable, read_bytes, read_file
 from engine.readers.fields import Fields
 from engine.text.document import Document
-from indexer.reading.requests import Request, pack_requests, unpack_requests
+from indexer.reading.reader import Request, pack_requests, unpack_requests
 from tests.readers.made import Print, pdf_bytes
 from tests.readers.made_pdf import pdf_of_contents
 from tests.readers.test_docx_parts import word_of

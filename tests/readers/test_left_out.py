@@ -7,7 +7,7 @@ import pytest
 from engine.readers import pdf, read_bytes
 from engine.readers.left_out import sentence
 from engine.text.document import Document
-from indexer.reading.requests import pack, unpack
+from indexer.reading.reader import pack, unpack
 from tests.readers.made_pdf import pdf_of_contents
 from tests.readers.test_docx_parts import word_of
 from tests.readers.zipped import epub_bytes, members_of, zip_bytes

@@ -16,7 +16,7 @@ from engine.result import Status
 from engine.search import joint
 from engine.search.request import Request
 from indexer.building.builder import build
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from indexer.cli import main
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.strict_schema import TOLERANCE, VALIDATOR

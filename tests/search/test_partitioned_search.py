@@ -17,7 +17,7 @@ from engine.search.partition import Selection
 from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 N = 45

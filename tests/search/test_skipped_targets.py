@@ -25,7 +25,7 @@ from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.spans import Section
 from indexer.building.builder import EncodeNow, build
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from indexer.generation.compaction import compact
 from indexer.upkeep.removal import remove
 from tests.fakes import FakeEncoder

@@ -26,8 +26,7 @@ from engine.store import writable
 from engine.store.lookup import stored_sources
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.building.reencoding import reencode
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition, reencode
 from indexer.generation.compaction import compact
 from indexer.generation.reference import rebase
 from indexer.upkeep.backup import backup, restore

@@ -13,7 +13,7 @@ from engine.store.partitioned import PartitionedSnapshot, open_snapshot
 from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from tests.fakes import FakeEncoder, make_corpus
 
 N = 20

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.encoders.encoder import Encoder
-from indexer.serving.server import Server, _listener, _url, configuration
+from indexer.serving.app import Server, _listener, _url, configuration
 from indexer.serving.service import Service
 from indexer.serving.settings import Settings
 from tests.indexer.serving.clients import until

@@ -11,9 +11,8 @@ import pytest
 
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.errors import EncoderError
-from indexer.serving.encoding import SharedEncoder
 from indexer.serving.failures import Refusal
-from indexer.serving.progress import Progress, Stage, State, Subject
+from indexer.serving.live_index import Progress, SharedEncoder, Stage, State, Subject
 from tests.fakes import FakeEncoder, make_document
 from tests.indexer.serving.clients import until
 

@@ -13,7 +13,7 @@ from engine.search.request import Request
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.building.splitting import partition
+from indexer.building.rewriting import partition
 from indexer.generation import reference
 from indexer.serving.failures import Refusal
 from indexer.serving.live_index import LiveIndex

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from engine.errors import StorageError, install_command
 from indexer.cli import main
-from indexer.serving.server import serve
+from indexer.serving.app import serve
 from indexer.serving.settings import Settings
 
 ROOT = Path(__file__).parents[3]

@@ -1,32 +1,46 @@
-"""Re-encodes an index with another encoder, from its stored text. Changes no text, and reads no file of a corpus.
+"""Writes an index anew from its own content: with another encoder, or in another number of partitions.
 
-Vectors are staged batch by batch beside the vectors that searches read (`engine.store.staging`), so that a stopped
-run continues where it was. Once all documents are staged, the index takes them in one transaction. Only then are the
-reference and the generation rebuilt; in between, queries are exact scans.
+Changes no text, and reads no file of a corpus. Another encoder: vectors are staged batch by batch beside the vectors
+that searches read (`engine.store.staging`), so that a stopped run continues where it was. Once all documents are
+staged, the index takes them in one transaction. Only then are the reference and the generation rebuilt; in between,
+queries are exact scans.
+
+Another number of partitions: vectors, term counts, texts and the reference are copied unchanged, so scores stay the
+same to the last digit. A new folder is written beside its final place and appears there by one rename, complete or not
+at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from engine.encoders.encoder import EncodedDocument, Encoder
-from engine.errors import DocumentError, IndexMismatch, named_faults
+from engine.errors import DocumentError, IndexMismatch, RecallTooLow, named_faults
 from engine.report.lines import duration
+from engine.store.durable import appearing
 from engine.store.factory import AUTO
-from engine.store.manifest import is_partitioned
+from engine.store.lookup import stored_failures
+from engine.store.manifest import is_partitioned, partition_of
+from engine.store.partition_writers import PartitionWriters, open_writers
+from engine.store.partitioned import Snapshot, open_snapshot
+from engine.store.snapshot import Positions
 from engine.store.staging import drop_staged, stage, staged_ids, switch
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.building.budget import tokens_per_second
+from indexer.building.builder import check_number, is_free, write_empty
 from indexer.building.pipeline import Pipeline, stored_batches, unencoded
 from indexer.building.report import Activity, BuildReport, Progress
 from indexer.generation.compaction import join_small_shards
-from indexer.generation.generations import derive, refresh_generation
+from indexer.generation.generations import derive, refresh_generation, refresh_word_postings
 from indexer.generation.recall import RECALL_FLOOR
 from indexer.generation.reference import refresh_reference
+from indexer.generation.resources import DiskGuard, folder_bytes
 
 _TIMED_DOCUMENTS = 16  # some of whose chunks are encoded to learn the pace
 
@@ -176,3 +190,87 @@ def _documents(writer: Writer) -> list[tuple[int, int]]:
     """Catalog id and number of chunks of each document."""
     with writer.read() as connection:
         return connection.execute("SELECT id, n_chunks FROM documents ORDER BY id").fetchall()
+
+
+_CHUNKS_AT_ONCE = 16_384  # copied into one shard; 25 MB at width 384
+_DOCUMENTS_AT_ONCE = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReport:
+    """The partitions that were made."""
+
+    n_documents: tuple[int, ...]  # of each partition
+    n_chunks: tuple[int, ...]
+
+
+@named_faults
+def partition(
+    path: str | Path, out: str | Path, n_partitions: int, *, log: Callable[[str], None] = lambda _: None
+) -> PartitionReport:
+    """Copy an index into another number of partitions.
+
+    Args:
+        out: folder of the new index, empty or not existing.
+
+    Raises:
+        QueryError: the number is out of range.
+        IndexMismatch: there is no index, or `out` is not empty.
+        IndexDamaged: a shard is damaged; repair first.
+        BudgetExceeded: the disk does not hold the copy.
+    """
+    source, out = Path(path), Path(out)
+    check_number(n_partitions)
+    if not is_free(out):
+        raise IndexMismatch(f"{out} is there already; name a new folder")
+    with open_snapshot(source) as snapshot:
+        DiskGuard(out).refuse(folder_bytes(source))
+        with appearing(out) as folder:
+            if n_partitions > 1:
+                assert snapshot.language is not None
+                write_empty(folder, n_partitions, snapshot.language, snapshot.meta.get("encoder"))
+            with open_writers(folder) as writers:
+                return _copied(snapshot, writers, source, log)
+
+
+def _copied(
+    snapshot: Snapshot, target: PartitionWriters | Writer, source: Path, log: Callable[[str], None]
+) -> PartitionReport:
+    writers = target.parts
+    owners = np.array([partition_of(doc_id, len(writers)) for doc_id in snapshot.doc_ids()], np.int64)
+    assert snapshot.language is not None
+    target.set_language(snapshot.language)
+    if (encoder := snapshot.meta.get("encoder")) is not None:
+        target.claim(encoder)
+    for number, writer in enumerate(writers):
+        own = np.flatnonzero(owners == number)
+        log(f"partition {number}: copying {len(own):,} documents")
+        for block in _blocks(snapshot, own):
+            writer.commit(list(_stored(snapshot, block)), snapshot.words(block, apart=True))
+    doc_ids = dict(stored_failures(source))
+    for failed, reason in snapshot.failures():
+        doc_id = doc_ids.get(failed, "")
+        writers[partition_of(doc_id or failed, len(writers))].record_failure(failed, reason, doc_id)
+    if snapshot.reference_row is not None:
+        target.publish_reference(snapshot.reference, is_partial=snapshot.has_partial_reference)
+    for writer in writers:
+        try:
+            derive(writer, AUTO, log=log)
+        except RecallTooLow as error:
+            log(f"{writer.folder.name}: no generation was published, queries scan all vectors ({error})")
+            refresh_word_postings(writer)
+    n_chunks = [int(snapshot.locations.n_chunks[owners == number].sum()) for number in range(len(writers))]
+    return PartitionReport(tuple(np.bincount(owners, minlength=len(writers)).tolist()), tuple(n_chunks))
+
+
+def _blocks(snapshot: Snapshot, positions: Positions) -> Iterator[Positions]:
+    """Runs of documents that are copied together."""
+    block = np.cumsum(snapshot.locations.n_chunks[positions]) // _CHUNKS_AT_ONCE
+    for run in np.split(positions, np.flatnonzero(np.diff(block)) + 1):
+        for first in range(0, len(run), _DOCUMENTS_AT_ONCE):
+            yield run[first : first + _DOCUMENTS_AT_ONCE]
+
+
+def _stored(snapshot: Snapshot, positions: Positions) -> Iterator[tuple[Document, EncodedDocument]]:
+    for position, (document, coverage) in zip(positions.tolist(), snapshot.documents(positions), strict=True):
+        yield document, snapshot.encoded(position, coverage)
