@@ -1,4 +1,4 @@
-"""Writes an index anew from its own content: with another encoder, or in another number of partitions.
+"""Writes an index again from its own content: with another encoder, or in another number of partitions.
 
 Changes no text, and reads no file of a corpus. Another encoder: vectors are staged batch by batch beside the vectors
 that searches read (`engine.store.staging`), so that a stopped run continues where it was. Once all documents are
