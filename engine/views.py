@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from engine import pairs as overlaps
 from engine import result as results
 from engine.environment import check_extra
 from engine.result import N_SNIPPETS
@@ -239,13 +238,13 @@ class JointResult(results.JointResult):
         Args:
             n_pairs: section pairs listed for each hit and query document, strongest first; None for all.
         """
-        from engine.report.joint import joint_dict
+        from engine.report.table import joint_dict
 
         return joint_dict(self, n_pairs=n_pairs)
 
     def __str__(self) -> str:
-        from engine.report.joint import joint_lines
         from engine.report.lines import plain
+        from engine.report.table import joint_lines
 
         return plain(joint_lines(self))
 
@@ -271,7 +270,7 @@ class SectionMatrix(results.SectionMatrix):
         return matrix_html(self)
 
 
-class Pairs(overlaps.Pairs):
+class Pairs(results.Pairs):
     """The pairs of an index, best first; pairs with equal scores in order of doc_ids."""
 
     __slots__ = ()

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from engine.errors import QueryError
 from engine.index import Index
-from engine.pairs import DocumentPair
-from engine.result import index_state
+from engine.result import DocumentPair, index_state
 from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.partition import Selection
 from engine.search.query import Query

@@ -32,10 +32,18 @@ from engine.text.document import Document
 from engine.training.corpus import TrainingCorpus
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
 from engine.training.masked_words import Objective, SmithPretraining, SmithSettings
-from engine.training.section_contrast import ContrastSettings, Graph, SectionContrast
+from engine.training.pair_tasks import (
+    BACKBONE_RATE,
+    HEAD_RATE,
+    ContrastSettings,
+    Graph,
+    LabelledPair,
+    SectionContrast,
+    TextPairs,
+    TextPairsSettings,
+)
 from engine.training.selection import RandomRuns, spread_chunks
 from engine.training.task import Task
-from engine.training.text_pairs import BACKBONE_RATE, HEAD_RATE, LabelledPair, TextPairs, TextPairsSettings
 from engine.training.trainer import TrainerSettings
 from indexer.training.start import Kind, NewEncoder, Start, StartingEncoder, starting_encoder
 

@@ -42,7 +42,7 @@ from engine.gpu.scan import PRODUCTS_AT_ONCE, DeviceScan
 from engine.scoring.evidence import Scoring, chunk_component, thresholds
 from engine.scoring.similarity import best_chunks
 from engine.training.masked_words import SmithPretraining, SmithSettings
-from engine.training.section_contrast import Classes, ContrastSettings, SectionContrast
+from engine.training.pair_tasks import Classes, ContrastSettings, SectionContrast
 from engine.training.task import Task
 
 WIDTH = 384  # D of the searched vectors

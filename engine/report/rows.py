@@ -13,17 +13,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from engine.environment import check_extra
-from engine.pairs import PAIR_COLUMNS
 from engine.report.contract import listed_hits, result_dict
-from engine.result import N_SNIPPETS
+from engine.result import N_SNIPPETS, PAIR_COLUMNS
 from engine.text.document import section_label
 from engine.text.outside import safe
 
 if TYPE_CHECKING:
     import pandas
 
-    from engine.pairs import Pairs
-    from engine.result import Result, SectionMatrix
+    from engine.result import Pairs, Result, SectionMatrix
     from engine.text.document import Document
 
 

@@ -263,7 +263,7 @@ def print_answers(answers: Sequence[Answer], shown: Shown) -> None:
 
 def print_joint(result: JointResult, shown: Shown) -> None:
     """Write a result of several documents as table, JSON or a line of JSON, to a file or to standard output."""
-    from engine.report.joint import joint_dict, joint_lines
+    from engine.report.table import joint_dict, joint_lines
 
     if shown.form == "table":
         emit_lines(lambda width: joint_lines(result, n_pairs=shown.n_pairs, width=width), shown.output)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.environment import check_extra
-from engine.pairs import CLUSTER_COLUMNS, PAIR_COLUMNS, cluster_rows
 from engine.report.rows import as_cell
+from engine.result import CLUSTER_COLUMNS, PAIR_COLUMNS, cluster_rows
 from indexer.cli.options import device_option, existing_index_argument, opened_index
 from indexer.cli.output import check_picture, checked_output, emit, output_option, write_output, write_picture
 from indexer.cli.terminal import PairsProgress, log

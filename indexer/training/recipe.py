@@ -28,7 +28,7 @@ from engine.training.corpus import TrainingCorpus
 from engine.training.fine_tuning import FineTuningSettings
 from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN, History
 from engine.training.masked_words import SmithSettings
-from engine.training.section_contrast import ContrastSettings
+from engine.training.pair_tasks import BACKBONE_RATE, HEAD_RATE, ContrastSettings, TextPairsSettings
 from engine.training.settings import (
     COUNT,
     Range,
@@ -37,7 +37,6 @@ from engine.training.settings import (
     setting,
     shown_value,
 )
-from engine.training.text_pairs import BACKBONE_RATE, HEAD_RATE, TextPairsSettings
 from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, TrainerSettings, latest_checkpoint, step_of
 from engine.training.views import Sampling
 from indexer.origin import describe_origin

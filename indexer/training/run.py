@@ -33,7 +33,7 @@ from engine.training.corpus import CORPUS_FILES, TrainingCorpus, collect, read_t
 from engine.training.fine_tuning import FineTuning, Source, few
 from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN
 from engine.training.masked_words import SmithPretraining, WordPretraining
-from engine.training.section_contrast import Classes, Graph, SectionContrast
+from engine.training.pair_tasks import Classes, Graph, LabelledPair, SectionContrast, TextPairs
 from engine.training.selection import (
     EvidenceChunks,
     Miner,
@@ -44,9 +44,7 @@ from engine.training.selection import (
     maxsim_scores,
 )
 from engine.training.task import Task
-from engine.training.text_pairs import LabelledPair, TextPairs
-from engine.training.trainer import METRIC, Outcome, Step, Trainer
-from engine.training.validation import Validation
+from engine.training.trainer import METRIC, Outcome, Step, Trainer, Validation
 from engine.training.views import Sampling, ViewPairs
 from indexer.building.builder import build
 from indexer.building.corpus import read_corpus

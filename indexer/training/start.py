@@ -34,9 +34,9 @@ from engine.encoders.tde.layers import TdeConfig
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
 from engine.text.document import Document
+from engine.training.pair_tasks import pretrain_topics
 from engine.training.settings import COUNT, FROM_ZERO, SHARE, Settings, parse, setting
 from engine.training.task import FrozenFirstStage
-from engine.training.text_pairs import pretrain_topics
 from engine.training.views import sentences
 
 _LEAST = 16  # tokens of a sequence that can hold a text

@@ -12,7 +12,7 @@ import indexer.pairs as run_module
 import longmatch
 from engine.errors import QueryError
 from engine.index import Index
-from engine.pairs import DocumentPair
+from engine.result import DocumentPair
 from engine.search.request import Request
 from engine.store.snapshot import Positions
 from engine.text.document import Document

@@ -29,7 +29,6 @@ from indexer.training import (
     TensionObjective,
     Trained,
     recipe_of,
-    tasks,
     train,
 )
 from tests.fakes import make_corpus, make_document
@@ -202,7 +201,7 @@ def test_hard_negatives_come_from_a_miner(miner: str, run: Run, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_a_run_waits_for_another_writer_of_its_index(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "_SECONDS_BETWEEN_TRIES", 0.01)
+    monkeypatch.setattr("indexer.training.run._SECONDS_BETWEEN_TRIES", 0.01)
     mined = {"miner": "model", "steps": 1}
     run(out="first", given=mined, indexes=tmp_path / "lm")
     lock = FileLock(tmp_path / "lm" / "unsplit-bert.lm" / "writer.lock")

@@ -12,7 +12,7 @@ import torch
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.corpus import TrainingCorpus
-from engine.training.section_contrast import Classes, Graph
+from engine.training.pair_tasks import Classes, Graph
 from indexer.building.report import BuildReport
 from indexer.training.recipe import SectionsObjective, TextPairsObjective
 from indexer.training.run import _IndexProgress, negatives, section_contrast, text_pairs

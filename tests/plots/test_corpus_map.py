@@ -17,8 +17,7 @@ import longmatch
 from engine.index import Index
 from engine.plots import corpus_map as map_module
 from engine.plots import corpus_map as module
-from engine.plots.corpus_map import corpus_map, look_of, plot_clusters, plot_map
-from engine.plots.projection import project_vectors
+from engine.plots.corpus_map import corpus_map, look_of, plot_clusters, plot_map, project_vectors
 from engine.plots.style import Plot, figure_file
 from engine.search.request import Request
 from engine.text.document import Document

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.plots import projection
-from engine.plots.projection import Points, TermRows, project_terms, project_vectors, term_rows
+from engine.plots import corpus_map
+from engine.plots.corpus_map import Points, TermRows, project_terms, project_vectors, term_rows
 from engine.words.counts import TermTable, count_words
 from engine.words.segmenter import segmenter_of
 from engine.words.statistics import TermStatistics, collect
@@ -96,7 +96,7 @@ def test_terms_of_a_single_document_are_left_out() -> None:
 
 
 def test_the_lightest_terms_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projection, "MOST_TERMS", 1)
+    monkeypatch.setattr(corpus_map, "MOST_TERMS", 1)
     statistics = TermStatistics(np.array([1, 2], np.uint32), np.array([200, 2], np.uint32), 999)
     assert term_rows(table_of([1, 2], [1, 2]), statistics).terms.tolist() == [2]
 

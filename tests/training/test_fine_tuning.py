@@ -29,7 +29,7 @@ from engine.training.fine_tuning import (
 )
 from engine.training.losses import DOCUMENT_WEIGHT, ScaledCosine
 from engine.training.selection import PairBatch, RandomRuns
-from engine.training.validation import Validation
+from engine.training.trainer import Validation
 from tests.fakes import make_corpus, make_document
 from tests.training.made import (
     EXCLUDED,

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from engine.encoders.backbone.hardware import default_dtype
 from engine.training.fine_tuning import FineTuning
 from engine.training.task import full_precision
-from engine.training.trainer import Trainer, TrainerSettings, average_gradients, rate_share, torch_seed
-from engine.training.validation import Validation
+from engine.training.trainer import Trainer, TrainerSettings, Validation, average_gradients, rate_share, torch_seed
 from tests.training.made import assert_equal, small_corpus, small_fine_tuning, weights_of, without_speed
 
 ROOT = Path(__file__).parents[2]

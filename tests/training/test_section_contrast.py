@@ -16,7 +16,7 @@ from engine.encoders.colde.encoder import ColdeEncoder
 from engine.encoders.colde.layers import ColdeConfig
 from engine.encoders.encoder import SegmentedDocument
 from engine.errors import TrainingError
-from engine.training.section_contrast import (
+from engine.training.pair_tasks import (
     Classes,
     ContrastBatch,
     ContrastSettings,

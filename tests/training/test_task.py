@@ -32,7 +32,7 @@ from engine.training.contrastive_pretraining import (
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
 from engine.training.losses import ScaledCosine
 from engine.training.masked_words import SmithPretraining, SmithSettings
-from engine.training.section_contrast import ContrastSettings, Graph, SectionContrast
+from engine.training.pair_tasks import ContrastSettings, Graph, LabelledPair, SectionContrast, TextPairs
 from engine.training.selection import PairBatch, RandomRuns, keep_chunks
 from engine.training.task import (
     Task,
@@ -44,7 +44,6 @@ from engine.training.task import (
     step_generator,
     tokens_read,
 )
-from engine.training.text_pairs import LabelledPair, TextPairs
 from engine.training.views import Sampling, ViewPairs
 from tests.fakes import FakeEncoder, make_document
 from tests.training.made import SMITH, pairs_of_texts, plain_encoder, training_corpus

@@ -18,7 +18,7 @@ from engine.encoders.tde.encoder import TdeEncoder
 from engine.encoders.tde.layers import TdeConfig
 from engine.errors import TrainingError
 from engine.text.document import Document
-from engine.training.text_pairs import (
+from engine.training.pair_tasks import (
     LabelledPair,
     TextPairs,
     TextPairsSettings,

@@ -20,7 +20,7 @@ from engine.scoring.evidence import Scoring
 from engine.search.query import as_stored
 from engine.search.request import Request
 from engine.training.corpus import TrainingCorpus
-from engine.training.validation import Validation, ndcg
+from engine.training.trainer import Validation, ndcg
 from indexer.building.builder import build
 from tests.fakes import make_corpus, make_document
 from tests.training.made import pairs_of_texts, plain_encoder, training_corpus

@@ -35,9 +35,8 @@ from engine.errors import EncoderError, TrainingError
 from engine.text.document import Document
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss
 from engine.training.masked_words import Objective
-from engine.training.section_contrast import ContrastSettings, SectionContrast
+from engine.training.pair_tasks import ContrastSettings, SectionContrast, TextPairs, TextPairsSettings
 from engine.training.task import Backward, Task
-from engine.training.text_pairs import TextPairs, TextPairsSettings
 from engine.training.trainer import TrainerSettings
 from indexer.training.start import Kind, NewEncoder, Start, starting_encoder
 from tests.encoders.tiny import tiny_colde, tiny_smith, tiny_tde
