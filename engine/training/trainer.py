@@ -321,7 +321,7 @@ class Trainer(transformers.Trainer):
         batch = self._task.batch(step * n + position)
         torch.manual_seed(torch_seed(self._settings.seed, step, position))
         model.train()
-        with self.compute_loss_context_manager():
+        with self.accelerator.autocast():
             parts = self._task.backward(batch, _backward)
         average_gradients(model.parameters(), n)  # before any check, so that no process waits for a stopped one
         self._check("loss", parts["loss"])
@@ -360,7 +360,7 @@ class Trainer(transformers.Trainer):
 
     def evaluate(self, *_arguments: object, **_settings: object) -> dict[str, float]:
         """Measure the current parameters, and save them if they are the best so far."""
-        with self.compute_loss_context_manager():
+        with self.accelerator.autocast():
             own = dict(self._validate()) if self._validate else {}
         values = _of_first(own, self.args.world_size)  # rounding must not make one process stop alone
         state = self.state
