@@ -173,7 +173,7 @@ def limited_threads(threads: int, *, width: int) -> Iterator[None]:
     import torch
     from threadpoolctl import threadpool_limits
 
-    from engine.encoders.backbone.hardware import set_up_kernels
+    from engine.encoders.hardware import set_up_kernels
     from engine.store.ann import multiply_by_blas
 
     # Read when the thread pools of Lance start: its own, and that of rayon, which its library contains.

@@ -74,7 +74,7 @@ def _installed_encoder() -> str:
 
 
 def _gpu_drivers() -> str:
-    from engine.encoders.backbone.hardware import has_gpu_driver
+    from engine.encoders.hardware import has_gpu_driver
 
     return "a driver is there, see what works with it: longmatch doctor --deep" if has_gpu_driver() else "no driver"
 
@@ -93,7 +93,7 @@ def _faiss() -> str:
 def _torch() -> str:
     import torch
 
-    from engine.encoders.backbone.hardware import default_device, default_dtype
+    from engine.encoders.hardware import default_device, default_dtype
 
     device = default_device()
     name = torch.cuda.get_device_name(0) if device == "cuda" else "cpu"

@@ -15,8 +15,7 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, overload
 
-from engine.encoders.encoder import Vectors
-from engine.encoders.explanation import ModelExplanation
+from engine.encoders.encoder import ModelExplanation, Vectors
 from engine.errors import QueryError
 from engine.scoring.floor import Floor
 from engine.scoring.parts import Breakdown, SectionPair

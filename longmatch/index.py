@@ -251,7 +251,7 @@ class Index:
                 vectors yet; 20 by default. Documents without vectors are scored by words alone.
             encode_tokens: approximate limit of tokens to encode for candidates; at least one document is encoded.
             explain: "evidence", or "model": each hit also has `hit.model`, the explanation of the model for the
-                sections of both documents, see `engine.encoders.explanation`. The encoder then reads the query and
+                sections of both documents, see `engine.encoders.encoder`. The encoder then reads the query and
                 the hits of the page again, including sections that `skip` and `weights` leave out of the score.
             scoring: the constants of the score.
 

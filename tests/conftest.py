@@ -28,7 +28,7 @@ from tests.fakes import FakeEncoder, make_corpus
 from tests.ray_cluster import end_ray_cluster
 
 if TYPE_CHECKING:
-    from engine.encoders.mean import MeanEncoder
+    from engine.encoders.trainable import MeanEncoder
     from engine.index import Index
 
 # Files are synced when a power loss is tested, by processes of their own; here each sync would wait for the disk.
@@ -101,8 +101,8 @@ def other_bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def mean_encoder(bert_folder: Path) -> MeanEncoder:
     import torch
 
-    from engine.encoders.backbone.backbone import Backbone
-    from engine.encoders.mean import MeanEncoder
+    from engine.encoders.backbone import Backbone
+    from engine.encoders.trainable import MeanEncoder
 
     return MeanEncoder(Backbone(bert_folder, device="cpu", dtype=torch.float32), window_tokens=12)
 

@@ -20,11 +20,11 @@ from benchmarks.pairs.scoring import LABELS_ALONE, Budget, Course, Fit, Learned,
 from benchmarks.pairs.training import Selection, best_accuracy, sample_valid, train_to_best
 from benchmarks.prepare import prepared_documents
 from benchmarks.systems import Settings, encoder_label
-from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde import ColdeEncoder
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.encoders.files import CARD_FILE, parse_json, resolve_backbone, weights_sha256
-from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.tde.encoder import TdeEncoder
+from engine.encoders.smith import SmithEncoder
+from engine.encoders.tde import TdeEncoder
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
 from engine.scoring.evidence import chunk_weights

@@ -18,8 +18,8 @@ from safetensors.torch import load_file, save_file
 
 from benchmarks.peers.peer import PeerConfig, sentence_encoder, transformer
 from benchmarks.systems import Ranking, Settings
-from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.encoder import Vectors
+from engine.encoders.tokenizer import Tokenizer
 from engine.text.document import Document
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from benchmarks.packages import require
 from benchmarks.prepare import label_of
 from benchmarks.systems import Ranking, Settings
 from benchmarks.tables.findings import OURS
-from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.backbone.hardware import default_dtype
+from engine.encoders.backbone import Backbone
 from engine.encoders.encoder import Pooling
 from engine.encoders.files import CONFIG_FILE, read_json, resolve_backbone
+from engine.encoders.hardware import default_dtype
 from engine.errors import EncoderError
 from engine.text.document import Document
 

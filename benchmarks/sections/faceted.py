@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.datasets import Dataset, DatasetError, Qrels, checksum, read_qrels
-from engine.encoders.encoder import Vectors
-from engine.encoders.explanation import ModelExplanation, strongest_pairs
+from engine.encoders.encoder import ModelExplanation, Vectors, strongest_pairs
 from engine.index import Index
 from engine.scoring.evidence import chunk_weights
 from engine.text.document import Document

@@ -12,8 +12,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.encoders.encoder import EncodedDocument
-from engine.encoders.explanation import ModelExplanation
+from engine.encoders.encoder import EncodedDocument, ModelExplanation
 from engine.scoring.parts import Breakdown, TermPart, pair_columns
 from engine.search.query import Query
 from engine.text.document import Document

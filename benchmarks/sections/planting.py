@@ -13,8 +13,7 @@ import numpy as np
 
 from benchmarks.datasets import DatasetError
 from benchmarks.systems import DocumentCosine
-from engine.encoders.encoder import Encoder
-from engine.encoders.explanation import ModelExplanation, strongest_pairs
+from engine.encoders.encoder import Encoder, ModelExplanation, strongest_pairs
 from engine.index import Index
 from engine.scoring.parts import Breakdown
 from engine.search.request import Request

@@ -119,7 +119,7 @@ def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]
     threads = job.config.threads
     with limited_threads(threads, width=job.config.width) if has_our_settings else _threads_alone(threads):
         from benchmarks.peers.peer import sentence_encoder
-        from engine.encoders.backbone.model_folder import quiet_transformers
+        from engine.encoders.files import quiet_transformers
 
         texts = job.sample.texts
         with quiet_transformers():

@@ -27,15 +27,13 @@ from benchmarks.runs import RESULTS, Case, Run
 from benchmarks.synthetic import LONG, SHORT, Lengths, documents
 from benchmarks.systems import encoder_label
 from benchmarks.tables.pivot import case_tables
-from engine.encoders.backbone.hardware import default_dtype
-from engine.encoders.backbone.model_folder import quiet_transformers
-from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.layers import ColdeConfig
+from engine.encoders.colde import ColdeConfig, ColdeEncoder
 from engine.encoders.encoder import SegmentedDocument, Vectors, unit
-from engine.encoders.files import resolve_backbone
+from engine.encoders.files import quiet_transformers, resolve_backbone
+from engine.encoders.hardware import default_dtype
 from engine.encoders.loading import DEFAULT_ENCODER, load_trainable
-from engine.encoders.smith.config import SmithConfig
-from engine.encoders.smith.encoder import SmithEncoder
+from engine.encoders.smith import SmithEncoder
+from engine.encoders.smith_config import SmithConfig
 from engine.encoders.trainable import TrainableEncoder
 from engine.environment import check_device, is_gpu
 from engine.gpu.scan import PRODUCTS_AT_ONCE, DeviceScan

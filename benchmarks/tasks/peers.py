@@ -27,8 +27,8 @@ from benchmarks.program import Measurement, log, measurement, names_of, program
 from benchmarks.quick import Size, quick_part, sized_part
 from benchmarks.runs import Run, ranked_case
 from benchmarks.tables.peers import PeerDetails, peers_table
-from engine.encoders.backbone.tokenizer import Tokenizer
 from engine.encoders.files import MINILM_NAME
+from engine.encoders.tokenizer import Tokenizer
 from engine.errors import EngineError
 from indexer.origin import Origin
 

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.encoders.backbone.hardware import default_device
-from engine.encoders.backbone.openvino_bert import DTYPES, Dtype, OpenvinoBert, read_sizes
-from engine.encoders.cpu import KIND, WINDOW_TOKENS, CpuEncoder, MeanConfig
+from engine.encoders.cpu import DTYPES, KIND, WINDOW_TOKENS, CpuEncoder, Dtype, MeanConfig, OpenvinoBert, read_sizes
 from engine.encoders.encoder import Encoder
 from engine.encoders.files import BUNDLED_NAME, CONFIG_FILE, check_files, read_json, resolve_backbone
+from engine.encoders.hardware import default_device
 from engine.environment import check_device, is_gpu
 from engine.errors import EncoderError
 
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
 DEFAULT_ENCODER = BUNDLED_NAME
 # Only these classes are ever made from a folder; a configuration cannot name another.
 _KINDS = {
-    KIND: ("engine.encoders.mean", "MeanEncoder"),
-    "smith": ("engine.encoders.smith.encoder", "SmithEncoder"),
-    "colde": ("engine.encoders.colde.encoder", "ColdeEncoder"),
-    "tde": ("engine.encoders.tde.encoder", "TdeEncoder"),
+    KIND: ("engine.encoders.trainable", "MeanEncoder"),
+    "smith": ("engine.encoders.smith", "SmithEncoder"),
+    "colde": ("engine.encoders.colde", "ColdeEncoder"),
+    "tde": ("engine.encoders.tde", "TdeEncoder"),
 }
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.encoders.explanation import ModelExplanation
+from engine.encoders.encoder import ModelExplanation
 from engine.references.extraction import common_references
 from engine.report.quotes import Quote, Quotes
 from engine.report.shares import QuerySections, SectionShares, section_shares

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.encoders.explanation import strongest_pairs
+from engine.encoders.encoder import strongest_pairs
 from engine.report.contract import SIDES, best_parts, hit_dicts, place_of, section_places, spans
 from engine.report.lines import pages_label
 from engine.result import N_MATCHES, Hit, Result

@@ -14,7 +14,7 @@ from unicodedata import category
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.encoders.explanation import strongest
+from engine.encoders.encoder import strongest
 from engine.report.contract import JOINT_VERSION, best_parts, head_dict, hit_dicts, result_dict, spans
 from engine.report.lines import (
     SHADES,

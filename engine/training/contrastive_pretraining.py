@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.mean import MeanEncoder
-from engine.encoders.trainable import TOKEN_BUDGET, Embedded, TrainableEncoder
+from engine.encoders.trainable import TOKEN_BUDGET, Embedded, MeanEncoder, TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.losses import contrastive_tension, info_nce
 from engine.training.masked_words import MaskedWordLoss, backbone_of

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu, pad
 
-from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone import Backbone
 from engine.encoders.encoder import SegmentedDocument, Variant
-from engine.encoders.smith.encoder import SmithEncoder, document_windows
+from engine.encoders.smith import SmithEncoder, document_windows
 from engine.encoders.trainable import TOKEN_BUDGET, TrainableEncoder, pad_chunks
 from engine.errors import TrainingError
 from engine.text.segmentation import TokenWindow

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.sections import PlacedSection
+from engine.encoders.colde import ColdeEncoder, PlacedSection
 from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.tde.encoder import TdeEncoder
-from engine.encoders.tde.layers import TdeModule
+from engine.encoders.tde import TdeEncoder, TdeModule
 from engine.encoders.trainable import Embedded
 from engine.errors import TrainingError
 from engine.training.losses import SMITH_SCALE, bce_of_cosine, supervised_contrastive

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from engine.encoders.backbone import inference
 from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.parameters import inference
 from engine.encoders.trainable import Embedded, TrainableEncoder
 from engine.errors import TrainingError
 from engine.text.document import Document

@@ -26,8 +26,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
-from engine.encoders.backbone.hardware import default_dtype
 from engine.encoders.encoder import EncodedDocument, Vectors
+from engine.encoders.hardware import default_dtype
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
 from engine.scoring.evidence import Scoring, chunk_component, chunk_weights, reference_threshold, thresholds

@@ -95,7 +95,7 @@ def limited_vram(encoder: Encoder | None, vram_bytes: int | None) -> Iterator[No
     """Limit the memory of torch on the encoder's GPU inside the context, if there is one.
 
     A batch beyond the limit fails with an out-of-memory error and is made smaller; see
-    `engine.encoders.backbone.batching.BatchReader`. Memory of the driver itself is not counted.
+    `engine.encoders.hardware.BatchReader`. Memory of the driver itself is not counted.
 
     Raises:
         BudgetExceeded: not even the parameters fit.

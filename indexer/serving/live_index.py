@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
-from engine.encoders.explanation import ModelExplanation
+from engine.encoders.encoder import EncodedDocument, Encoder, ModelExplanation, SegmentedDocument
 from engine.errors import EncoderError, EngineError
 from engine.index import Index
 from engine.search.request import Request

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from engine.encoders.backbone.hardware import default_device
-from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde import ColdeEncoder
 from engine.encoders.encoder import Encoder, SegmentedDocument
+from engine.encoders.hardware import default_device
 from engine.encoders.loading import DEFAULT_ENCODER, load_trainable
-from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.tde.encoder import TdeEncoder
-from engine.encoders.trainable import TrainableEncoder
+from engine.encoders.smith import SmithEncoder
+from engine.encoders.tde import TdeEncoder
+from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from engine.errors import EncoderError, IndexBusy, MissingExtra, TrainingError
 from engine.index import Index
 from engine.store.snapshot import IndexSnapshot

@@ -18,20 +18,15 @@ import torch
 from torch import Tensor, nn
 from transformers import BigBirdConfig, BigBirdModel, LongformerConfig, LongformerModel
 
-from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.backbone.long_attention import max_positions
-from engine.encoders.backbone.model_folder import load_fast_tokenizer, load_model, quiet_transformers
-from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.layers import ColdeConfig, Freeze
+from engine.encoders.backbone import Backbone, max_positions
+from engine.encoders.colde import ColdeConfig, ColdeEncoder, Freeze
 from engine.encoders.encoder import Pooling, Variant
-from engine.encoders.files import parse_json, resolve_backbone
+from engine.encoders.files import load_fast_tokenizer, load_model, parse_json, quiet_transformers, resolve_backbone
 from engine.encoders.loading import DEFAULT_ENCODER, load_trainable
-from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith.config import SmithConfig, match_bert, smith, smith_short
-from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.tde.encoder import TdeEncoder
-from engine.encoders.tde.layers import TdeConfig
-from engine.encoders.trainable import TrainableEncoder
+from engine.encoders.smith import SmithEncoder
+from engine.encoders.smith_config import SmithConfig, match_bert, smith, smith_short
+from engine.encoders.tde import TdeConfig, TdeEncoder
+from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from engine.errors import EncoderError, TrainingError
 from engine.text.document import Document
 from engine.training.pair_tasks import pretrain_topics

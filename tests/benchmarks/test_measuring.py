@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info
 from benchmarks.isolation import Percentiles, ProcessFailed, limited_threads, percentiles, run_fresh
 from benchmarks.program import Measurement, measurement, program
 from benchmarks.runs import Case, Run, read_runs
-from engine.encoders.backbone import hardware
+from engine.encoders import hardware
 from engine.errors import EngineError
 from tests.benchmarks.fresh import die, hold, refuse
 

@@ -14,11 +14,10 @@ import transformers
 from torch import Tensor
 from transformers import AutoModel, BertForMaskedLM
 
-from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.backbone.long_attention import BigBirdAttention
+from engine.encoders.backbone import Backbone, BigBirdAttention
 from engine.encoders.encoder import Pooling
 from engine.encoders.loading import load_trainable
-from engine.encoders.mean import MeanEncoder
+from engine.encoders.trainable import MeanEncoder
 from engine.errors import EncoderError
 from tests.fakes import make_document
 

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 from transformers import AutoModel, DistilBertConfig, DistilBertModel, LongformerConfig, LongformerModel
 
-from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.layers import ColdeConfig, Freeze
-from engine.encoders.colde.sections import (
+from engine.encoders.backbone import inference
+from engine.encoders.colde import (
+    ColdeConfig,
+    ColdeEncoder,
+    Freeze,
     PlacedChunk,
     PlacedSection,
     TokenIds,
@@ -28,7 +29,7 @@ from engine.encoders.colde.sections import (
 )
 from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.loading import load_trainable
-from engine.encoders.parameters import inference
+from engine.encoders.tokenizer import Tokenizer
 from engine.encoders.trainable import TOKEN_BUDGET
 from engine.errors import EncoderError
 from tests.encoders.tiny import COLDE, tiny_colde

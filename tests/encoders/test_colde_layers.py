@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
-from engine.encoders.colde.layers import ChunkAttention, ColdeConfig, ColdeLayers, Positions
+from engine.encoders.colde import ChunkAttention, ColdeConfig, ColdeLayers, Positions
 from engine.encoders.encoder import Pooling, Variant
 from engine.errors import EncoderError
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from engine.encoders.colde.layers import ColdeConfig, Freeze
+from engine.encoders.colde import ColdeConfig, Freeze
 from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.files import CONFIG_FILE, read_configuration, read_json, write_description
-from engine.encoders.smith.config import Activation, Combination, Overflow, SmithConfig, match_bert, smith, smith_short
-from engine.encoders.tde.layers import TdeConfig
+from engine.encoders.smith_config import Activation, Combination, Overflow, SmithConfig, match_bert, smith, smith_short
+from engine.encoders.tde import TdeConfig
 from engine.errors import EncoderError
 
 

@@ -15,16 +15,13 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 import indexer
-from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.layers import Freeze
-from engine.encoders.colde.sections import PlacedChunk
+from engine.encoders.backbone import inference
+from engine.encoders.colde import ColdeEncoder, Freeze, PlacedChunk
 from engine.encoders.encoder import EncodedDocument, Pooling, SegmentedDocument, Variant, Vectors
 from engine.encoders.files import CONFIG_FILE
 from engine.encoders.loading import load_trainable
-from engine.encoders.mean import MeanEncoder
-from engine.encoders.parameters import inference
-from engine.encoders.trainable import Embedded, TrainableEncoder
+from engine.encoders.tokenizer import Tokenizer
+from engine.encoders.trainable import Embedded, MeanEncoder, TrainableEncoder
 from engine.errors import DocumentError, EncoderError
 from engine.index import Index
 from engine.search.request import Request

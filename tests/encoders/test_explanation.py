@@ -12,13 +12,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.layers import ColdeConfig
-from engine.encoders.explanation import ModelExplanation, ModelPair, strongest_pairs
-from engine.encoders.parameters import inference
-from engine.encoders.smith.config import Combination
-from engine.encoders.smith.encoder import SmithEncoder, document_windows
-from engine.encoders.smith.layers import DocumentEncoder, rollout
+from engine.encoders.backbone import inference
+from engine.encoders.colde import ColdeConfig, ColdeEncoder
+from engine.encoders.encoder import ModelExplanation, ModelPair, strongest_pairs
+from engine.encoders.smith import DocumentEncoder, SmithEncoder, document_windows, rollout
+from engine.encoders.smith_config import Combination
 from engine.text.spans import Chunk
 from tests.encoders.tiny import SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith
 from tests.fakes import FakeEncoder, make_document

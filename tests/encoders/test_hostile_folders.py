@@ -75,7 +75,8 @@ def test_a_tokenizer_class_of_the_folder_is_never_run(take: Take, kind: str) -> 
 
 
 @pytest.mark.parametrize(
-    "kind", ["evil.Evil", "engine.encoders.mean.MeanEncoder", "MeanEncoder", "os", "", None, 1, ["mean"], {"mean": 1}]
+    "kind",
+    ["evil.Evil", "engine.encoders.trainable.MeanEncoder", "MeanEncoder", "os", "", None, 1, ["mean"], {"mean": 1}],
 )
 def test_only_the_names_of_known_encoders_are_taken(take: Take, kind: object) -> None:
     folder = take("mean")

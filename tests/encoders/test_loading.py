@@ -22,7 +22,7 @@ from engine.encoders.files import (
     weights_sha256,
 )
 from engine.encoders.loading import load_encoder, load_trainable
-from engine.encoders.mean import MeanEncoder
+from engine.encoders.trainable import MeanEncoder
 from engine.errors import EncoderError
 from indexer.training.recipe import CHANGES
 from tests.fakes import make_document

@@ -13,10 +13,10 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.backbone.hardware import default_dtype
+from engine.encoders.backbone import Backbone
 from engine.encoders.files import MINILM_NAME, MINILM_WHEEL, resolve_backbone
-from engine.encoders.mean import MeanEncoder
+from engine.encoders.hardware import default_dtype
+from engine.encoders.trainable import MeanEncoder
 from engine.errors import DocumentError, EncoderError
 from engine.text.document import Document
 from tests.fakes import make_document

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.parameters import Loaded, load_weights, module_sha256, save_weights, sha256_of
+from engine.encoders.backbone import Loaded, load_weights, module_sha256, save_weights, sha256_of
 from engine.errors import EncoderError
 
 

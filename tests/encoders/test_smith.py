@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from engine.encoders.encoder import Variant
-from engine.encoders.smith.config import Combination, Overflow, SmithConfig, match_bert
-from engine.encoders.smith.encoder import (
+from engine.encoders.smith import (
     BLOCK_BUDGET,
     BlockFilling,
     SmithEncoder,
     document_windows,
     fill_truncating,
 )
+from engine.encoders.smith_config import Combination, Overflow, SmithConfig, match_bert
 from engine.encoders.trainable import TOKEN_BUDGET
 from engine.errors import EncoderError
 from engine.text.document import Document

@@ -15,9 +15,8 @@ from torch import Tensor
 from torch.nn.functional import gelu, layer_norm
 
 from engine.encoders.encoder import Variant
-from engine.encoders.smith.config import Activation, Combination, SmithConfig, match_bert, smith, smith_short
-from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.smith.layers import SmithModule
+from engine.encoders.smith import SmithEncoder, SmithModule
+from engine.encoders.smith_config import Activation, Combination, SmithConfig, match_bert, smith, smith_short
 from engine.errors import EncoderError
 
 TINY = SmithConfig(

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from engine.encoders import tde as tde_layers
 from engine.encoders.encoder import Pooling, Variant
 from engine.encoders.loading import load_trainable
-from engine.encoders.tde import layers as tde_layers
-from engine.encoders.tde.encoder import TdeEncoder, sentence_windows
-from engine.encoders.tde.layers import TdeConfig
+from engine.encoders.tde import TdeConfig, TdeEncoder, sentence_windows
 from engine.errors import EncoderError
 from engine.text.document import Document
 from tests.encoders.tiny import TDE, TEXTS, tiny_tde

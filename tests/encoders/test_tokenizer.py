@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.encoders.backbone import tokenizer as tokenizer_module
-from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders import tokenizer as tokenizer_module
 from engine.encoders.files import bundled_folder
+from engine.encoders.tokenizer import Tokenizer
 from tests.encoders.tiny import Take, tamper
 
 BERT = {"model_type": "bert"}

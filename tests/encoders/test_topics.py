@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Normal, kl_divergence
 
-from engine.encoders.tde.topics import Bags, EmbeddedTopicModel, Vocabulary, divergence
+from engine.encoders.tde import Bags, EmbeddedTopicModel, Vocabulary, divergence
 from engine.errors import EncoderError
 
 WORDS = ("chunk", "dog", "fox", "model", "river", "search", "vector")

@@ -11,17 +11,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.layers import ColdeConfig
+from engine.encoders.backbone import Backbone
+from engine.encoders.colde import ColdeConfig, ColdeEncoder
 from engine.encoders.encoder import Encoder, Pooling, Variant
 from engine.encoders.loading import load_trainable
-from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith.config import Activation, Combination, Overflow, SmithConfig
-from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.tde.encoder import TdeEncoder
-from engine.encoders.tde.layers import TdeConfig
-from engine.encoders.trainable import TrainableEncoder
+from engine.encoders.smith import SmithEncoder
+from engine.encoders.smith_config import Activation, Combination, Overflow, SmithConfig
+from engine.encoders.tde import TdeConfig, TdeEncoder
+from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from tests.fakes import make_document
 
 TEXTS = [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
-from engine.encoders.mean import MeanEncoder
+from engine.encoders.trainable import MeanEncoder
 from engine.errors import BudgetExceeded
 from indexer.building.budget import (
     SMALLEST_CHARS,

@@ -15,8 +15,7 @@ from safetensors.torch import load_file
 
 from engine.encoders.encoder import Pooling
 from engine.encoders.loading import load_trainable
-from engine.encoders.mean import MeanEncoder
-from engine.encoders.trainable import TrainableEncoder
+from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.masked_words import Objective as SmithLoss
 from indexer.training import (

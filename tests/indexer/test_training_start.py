@@ -10,15 +10,14 @@ import pytest
 import torch
 from torch import nn
 
-from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.layers import Freeze
+from engine.encoders.backbone import Backbone
+from engine.encoders.colde import ColdeEncoder, Freeze
 from engine.encoders.encoder import Variant
 from engine.encoders.loading import load_trainable
-from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith.config import Activation, Combination
-from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.tde.encoder import TdeEncoder
+from engine.encoders.smith import SmithEncoder
+from engine.encoders.smith_config import Activation, Combination
+from engine.encoders.tde import TdeEncoder
+from engine.encoders.trainable import MeanEncoder
 from engine.errors import EncoderError, TrainingError
 from indexer.training.start import (
     Kind,

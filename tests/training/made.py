@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone import Backbone
 from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith.config import SmithConfig
-from engine.encoders.trainable import Embedded
+from engine.encoders.smith_config import SmithConfig
+from engine.encoders.trainable import Embedded, MeanEncoder
 from engine.text.document import Document
 from engine.text.spans import Chunk, Coverage
 from engine.training.corpus import Judgments, TrainingCorpus

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone import Backbone
 from engine.encoders.encoder import Pooling
-from engine.encoders.mean import MeanEncoder
+from engine.encoders.trainable import MeanEncoder
 from engine.errors import TrainingError
 from engine.training.contrastive_pretraining import (
     ContrastivePretraining,

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.encoders.mean import MeanEncoder
+from engine.encoders.trainable import MeanEncoder
 from engine.errors import TrainingError
 from engine.scoring.evidence import Scoring, chunk_component, margin, thresholds
 from engine.training.corpus import TrainingCorpus, read_training_corpus

@@ -11,16 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.layers import ColdeConfig
+from engine.encoders.colde import ColdeConfig, ColdeEncoder
 from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.loading import load_trainable
-from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith.config import Combination, Overflow
-from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.tde.encoder import TdeEncoder
-from engine.encoders.tde.layers import TdeConfig
-from engine.encoders.trainable import TrainableEncoder
+from engine.encoders.smith import SmithEncoder
+from engine.encoders.smith_config import Combination, Overflow
+from engine.encoders.tde import TdeConfig, TdeEncoder
+from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.selection import keep_chunks
 from engine.training.task import FrozenFirstStage

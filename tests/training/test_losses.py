@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from engine.encoders.mean import MeanEncoder
+from engine.encoders.trainable import MeanEncoder
 from engine.scoring import evidence as of_search
 from engine.scoring.evidence import Scoring
 from engine.training.losses import (

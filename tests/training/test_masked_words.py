@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, gelu, layer_norm
 from transformers import AlbertConfig, AlbertModel
 
-from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.mean import MeanEncoder
+from engine.encoders.backbone import Backbone
+from engine.encoders.trainable import MeanEncoder
 from engine.errors import TrainingError
 from engine.training.masked_words import (
     IGNORED,

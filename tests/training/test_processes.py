@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from engine.encoders.backbone.hardware import default_dtype
+from engine.encoders.hardware import default_dtype
 from engine.training.fine_tuning import FineTuning
 from engine.training.task import full_precision
 from engine.training.trainer import Trainer, TrainerSettings, Validation, average_gradients, rate_share, torch_seed

@@ -12,8 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.layers import ColdeConfig
+from engine.encoders.colde import ColdeConfig, ColdeEncoder
 from engine.encoders.encoder import SegmentedDocument
 from engine.errors import TrainingError
 from engine.training.pair_tasks import (

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from engine.encoders.encoder import SegmentedDocument, Variant
-from engine.encoders.smith.config import Overflow
-from engine.encoders.smith.encoder import SmithEncoder, document_windows
+from engine.encoders.smith import SmithEncoder, document_windows
+from engine.encoders.smith_config import Overflow
 from engine.errors import TrainingError
 from engine.training.masked_words import (
     IGNORED,

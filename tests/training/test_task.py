@@ -13,16 +13,13 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.backbone.hardware import default_dtype
-from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.layers import ColdeConfig
+from engine.encoders.backbone import Backbone
+from engine.encoders.colde import ColdeConfig, ColdeEncoder
 from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.tde.encoder import TdeEncoder
-from engine.encoders.tde.layers import TdeConfig
-from engine.encoders.trainable import Embedded
+from engine.encoders.hardware import default_dtype
+from engine.encoders.smith import SmithEncoder
+from engine.encoders.tde import TdeConfig, TdeEncoder
+from engine.encoders.trainable import Embedded, MeanEncoder
 from engine.training.contrastive_pretraining import (
     ContrastivePretraining,
     ContrastiveTension,

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.encoders.encoder import Pooling, SegmentedDocument, Variant
-from engine.encoders.tde.encoder import TdeEncoder
-from engine.encoders.tde.layers import TdeConfig
+from engine.encoders.tde import TdeConfig, TdeEncoder
 from engine.errors import TrainingError
 from engine.text.document import Document
 from engine.training.pair_tasks import (

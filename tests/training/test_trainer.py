@@ -13,12 +13,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.backbone.hardware import default_dtype
-from engine.encoders.colde.encoder import ColdeEncoder
-from engine.encoders.colde.layers import ColdeConfig
+from engine.encoders.colde import ColdeConfig, ColdeEncoder
+from engine.encoders.hardware import default_dtype
 from engine.encoders.loading import load_trainable
-from engine.encoders.mean import MeanEncoder
-from engine.encoders.trainable import TrainableEncoder
+from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from engine.errors import EncoderError, TrainingError
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Source
 from engine.training.selection import RandomRuns

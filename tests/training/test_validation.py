@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
-from engine.encoders.mean import MeanEncoder
+from engine.encoders.trainable import MeanEncoder
 from engine.errors import TrainingError
 from engine.index import Index
 from engine.scoring.evidence import Scoring

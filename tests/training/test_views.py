@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.mean import MeanEncoder
+from engine.encoders.trainable import MeanEncoder
 from engine.errors import TrainingError
 from engine.text.document import Document
 from engine.text.spans import Section, Span

@@ -25,12 +25,11 @@ from benchmarks.pairs.encoders import (
 )
 from benchmarks.pairs.scoring import Budget, Course, Fit, Learned, Pair, accuracy_threshold, judge
 from benchmarks.pairs.training import Selection, best_accuracy, sample_valid, train_to_best
-from engine.encoders.colde.encoder import ColdeEncoder
+from engine.encoders.colde import ColdeEncoder
 from engine.encoders.encoder import unit
 from engine.encoders.files import weights_sha256
-from engine.encoders.mean import MeanEncoder
-from engine.encoders.smith.encoder import SmithEncoder
-from engine.encoders.trainable import TrainableEncoder
+from engine.encoders.smith import SmithEncoder
+from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from engine.errors import EncoderError, TrainingError
 from engine.text.document import Document
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss

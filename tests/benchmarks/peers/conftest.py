@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone import Backbone
 from engine.encoders.encoder import Vectors
 from engine.text.document import Document
 from tests.fakes import make_document

@@ -9,7 +9,7 @@ from benchmarks.peers import chunk_vectors as grouping
 from benchmarks.peers.chunk_vectors import DEPTH, Chunker, deepened, grouped, summed
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.systems import Ranking
-from engine.encoders.backbone.tokenizer import Tokenizer
+from engine.encoders.tokenizer import Tokenizer
 
 
 def n_tokens(config: PeerConfig, text: str) -> int:

@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.peers.peer import PEERS, Peer, PeerConfig, make_peer
 from benchmarks.systems import Ranking
-from engine.encoders.backbone.backbone import Backbone
+from engine.encoders.backbone import Backbone
 from engine.encoders.encoder import Vectors
 from engine.search.request import Request
 from engine.text.document import Document

@@ -12,8 +12,8 @@ from benchmarks.peers.peer import PEERS, Entry, check_packages, peer_config, ver
 from benchmarks.runs import Run, read_runs
 from benchmarks.tables.peers import PeerDetails
 from benchmarks.tasks.peers import main
-from engine.encoders.backbone.tokenizer import Tokenizer
-from engine.encoders.mean import MeanEncoder
+from engine.encoders.tokenizer import Tokenizer
+from engine.encoders.trainable import MeanEncoder
 from engine.errors import EncoderError, MissingExtra
 from tests.benchmarks.conftest import run_here
 from tests.benchmarks.made_runs import error_of, run_program

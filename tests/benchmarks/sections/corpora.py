@@ -8,8 +8,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.encoders.encoder import EncodedDocument
-from engine.encoders.explanation import ModelExplanation
+from engine.encoders.encoder import EncodedDocument, ModelExplanation
 from engine.text.document import Document
 from tests.fakes import FakeEncoder
 

@@ -33,7 +33,7 @@ from benchmarks.sections.planting import (
 )
 from benchmarks.tables.sections import DOCUMENT, EVIDENCE, MODEL
 from benchmarks.tasks.planted import main, measure
-from engine.encoders.explanation import ModelExplanation
+from engine.encoders.encoder import ModelExplanation
 from engine.index import Index
 from engine.scoring.parts import Breakdown, ChunkPart, SectionPair
 from engine.text.document import Document

@@ -18,7 +18,7 @@ from benchmarks.speed.encode import (
     first_chunks,
     index_all,
 )
-from engine.encoders.backbone import hardware
+from engine.encoders import hardware
 from engine.encoders.loading import load_encoder
 from engine.index import Index
 from indexer.building import pipeline

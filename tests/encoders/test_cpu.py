@@ -15,15 +15,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import RobertaConfig, RobertaModel
 
-from engine.encoders.backbone.backbone import Backbone
-from engine.encoders.backbone.hardware import cpu_has_bf16
-from engine.encoders.backbone.int8 import RANGES_FILE
-from engine.encoders.backbone.openvino_bert import OpenvinoBert, read_sizes
-from engine.encoders.cpu import CpuEncoder
+from engine.encoders.backbone import Backbone
+from engine.encoders.cpu import RANGES_FILE, CpuEncoder, OpenvinoBert, read_sizes
 from engine.encoders.encoder import Pooling, Vectors
 from engine.encoders.files import BUNDLED_NAME, bundled_folder
+from engine.encoders.hardware import cpu_has_bf16
 from engine.encoders.loading import load_encoder, load_trainable
-from engine.encoders.mean import MeanEncoder
+from engine.encoders.trainable import MeanEncoder
 from engine.errors import EncoderError
 from engine.text.document import Document
 from tests.encoders.tiny import Take, tamper
@@ -82,7 +80,7 @@ DTYPES = ["int8", "float32", *(["bfloat16"] if cpu_has_bf16() else [])]
 ENCODING = """
 import sys, numpy as np
 from pathlib import Path
-from engine.encoders.backbone.openvino_bert import OpenvinoBert, read_sizes
+from engine.encoders.cpu import OpenvinoBert, read_sizes
 folder, sequences = Path(sys.argv[1]), eval(sys.argv[2])
 for dtype in sys.argv[3:]:
     bert = OpenvinoBert(folder, read_sizes(folder), dtype=dtype)
@@ -131,7 +129,7 @@ def test_an_index_of_the_bundled_encoder_stays_readable() -> None:
 
 
 def test_bf16_is_refused_where_the_processor_lacks_it(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.encoders.backbone.openvino_bert.cpu_has_bf16", lambda: False)
+    monkeypatch.setattr("engine.encoders.cpu.cpu_has_bf16", lambda: False)
     with pytest.raises(EncoderError, match="does not multiply bfloat16 natively"):
         load_encoder(str(bert_folder), device="cpu", dtype="bfloat16")
 
@@ -243,7 +241,7 @@ def test_a_folder_that_takes_no_files_still_encodes(
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr("engine.encoders.backbone.int8.NamedTemporaryFile", refuse)
+    monkeypatch.setattr("engine.encoders.cpu.NamedTemporaryFile", refuse)
     folder = without_ranges(take("backbone"))
     assert np.isfinite(load_encoder(f"{folder}:int8").encode([TEXT])[0].chunks).all()
     assert "is not writable" in caplog.text and not (folder / RANGES_FILE).exists()

@@ -1,4 +1,4 @@
-"""Text to token ids and character offsets, and ids to a padded batch; no parameters here.
+"""Text to token ids and offsets, documents to chunks of whole sentences, ids to padded batches; no parameters.
 
 The tokenizer of a BERT or a RoBERTa is read from its tokenizer.json; transformers, whose import takes longer than a
 query, reads any other, and those for which it might make other tokens than the file describes.
@@ -6,7 +6,9 @@ query, reads any other, and those for which it might make other tokens than the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -16,9 +18,12 @@ import numpy as np
 import tokenizers
 from numpy.typing import NDArray
 
-from engine.encoders.backbone.model_folder import load_fast_tokenizer, naming_folder, read_config
-from engine.encoders.files import parse_json, tokenizer_sha256
-from engine.errors import EncoderError
+from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.files import load_fast_tokenizer, naming_folder, parse_json, read_config, tokenizer_sha256
+from engine.errors import DocumentError, EncoderError
+from engine.text.document import Document
+from engine.text.segmentation import TokenWindow, fill_windows, sentence_starts
+from engine.text.spans import Chunk, Coverage
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,6 +44,7 @@ _CHANGING = ("auto_map", "split_special_tokens", "never_split", "extra_special_t
 _BERT_WORDS = {"type": "BertPreTokenizer"}
 _BYTES = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
 _WORD_PIECE = {"type": "WordPiece", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
+Windows = Callable[[Sequence[int]], Sequence[TokenWindow]]
 
 
 class Tokenizer:
@@ -213,3 +219,39 @@ def _is_usual(folder: Path, settings: Mapping[str, Any], content: Mapping[str, A
         and content["pre_tokenizer"] == (_BERT_WORDS if is_bert else {**_BYTES, "add_prefix_space": prefix})
         and (not is_bert or model == {**_WORD_PIECE, "unk_token": settings["unk_token"]})
     )
+
+
+def chunk_document(document: Document, tokenizer: Tokenizer, windows: int | Windows) -> SegmentedDocument:
+    """Cut each section of a document into windows of tokens; tokens in no window count as not read.
+
+    Args:
+        windows: most tokens of a window, filled with whole sentences so that every token is in one window; or a
+            function from the sentence ends of a section (counts of tokens, rising) to its windows.
+
+    Raises:
+        DocumentError: the document has no token.
+    """
+    cut: Windows = windows if callable(windows) else (lambda ends: fill_windows(ends, windows))
+    texts = [document.text[section.start : section.stop] for section in document.sections]
+    chunks: list[Chunk] = []
+    token_ids: list[Sequence[int]] = []
+    n_tokens = 0
+    for number, (ids, offsets) in enumerate(tokenizer.tokenize(texts)):
+        n_tokens += len(ids)
+        base = document.sections[number].start
+        for window in cut(sentence_ends(texts[number], offsets)):
+            start, stop = offsets[window.first][0], offsets[window.stop - 1][1]
+            chunks.append(Chunk(number, base + start, base + stop, window.stop - window.first))
+            token_ids.append(array("i", ids[window.first : window.stop]))  # a tenth of the memory of a tuple
+    if not chunks:
+        raise DocumentError(f"{document.doc_id}: no text that the tokenizer can read")
+    read = sum(chunk.n_tokens for chunk in chunks)
+    return SegmentedDocument(document, tuple(chunks), tuple(token_ids), Coverage(read, n_tokens))
+
+
+def sentence_ends(text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:
+    """Count of tokens before the end of each sentence; the last count is that of all tokens."""
+    token_starts = [start for start, _ in offsets]
+    ends = {bisect_left(token_starts, start) for start in sentence_starts(text)[1:]}
+    ends.add(len(token_starts))
+    return sorted(ends - {0})

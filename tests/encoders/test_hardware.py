@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.encoders.backbone import hardware
-from engine.encoders.backbone.batching import BatchReader, token_budget_batches
-from engine.encoders.backbone.hardware import default_dtype, set_up_kernels, tokens_at_once
+from engine.encoders import hardware
+from engine.encoders.hardware import BatchReader, default_dtype, set_up_kernels, token_budget_batches, tokens_at_once
 from engine.errors import BudgetExceeded
 from engine.text.document import Document
 from tests.encoders.tiny import KINDS

@@ -1,1 +1,0 @@
-"""BERT-like models as chunk encoders: loading, tokens, precision, batches."""

@@ -1,1 +1,0 @@
-"""SMITH: sentence blocks under two transformers (Yang et al. 2020)."""

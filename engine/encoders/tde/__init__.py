@@ -1,1 +1,0 @@
-"""TDE: sentence states concatenated with topic vectors."""
