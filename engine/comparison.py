@@ -21,8 +21,8 @@ from engine.scoring.similarity import Matches, best_matches, no_matches
 from engine.search.query import Background, Prepared, Query, as_stored, prepare
 from engine.search.request import Request
 from engine.search.section_weights import with_section_weights
+from engine.store.files import coarse
 from engine.store.reference import Reference
-from engine.store.tensors import coarse
 from engine.text.document import Document
 from engine.text.section_kinds import section_bits
 from engine.text.spans import Coverage

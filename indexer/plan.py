@@ -50,9 +50,18 @@ from indexer.building.budget import (
 from indexer.building.builder import Settings
 from indexer.building.corpus import CorpusFiles, FileIds, list_corpus
 from indexer.generation.generations import GenerationState, generation_state, is_outgrown
-from indexer.generation.index_choice import SCAN, IndexOption, Size, check_factory_option, index_options
 from indexer.generation.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
-from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes
+from indexer.generation.resources import (
+    SCAN,
+    DiskGuard,
+    Footprint,
+    IndexOption,
+    Size,
+    Watch,
+    check_factory_option,
+    folder_bytes,
+    index_options,
+)
 from indexer.reading.reader import DocumentReader, ReadLimits, Request, is_json_lines
 
 _MOST = 16  # most units drawn from a stratum

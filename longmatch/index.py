@@ -461,7 +461,7 @@ class Index:
             IndexBusy: another process writes the index.
         """
         # Imports modules for writing, which searches do not need.
-        from indexer.upkeep.removal import remove
+        from indexer.upkeep.repair import remove
 
         names = [doc_ids] if isinstance(doc_ids, str) else list(doc_ids)
         for name in names:

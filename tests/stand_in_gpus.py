@@ -10,9 +10,8 @@ from typing import Any
 import faiss
 
 from engine.encoders.encoder import Vectors
-from engine.gpu.replication import FaissGpus, can_clone
-from engine.store.ann import Ids
-from engine.store.replica import MOST
+from engine.gpu.acceleration import FaissGpus, can_clone
+from engine.store.ann import MOST, Ids
 
 
 class StandInGpus(FaissGpus):
@@ -29,15 +28,15 @@ class StandInGpus(FaissGpus):
         self._free_bytes = free_bytes
 
     def name(self, number: int) -> str:
-        """See `engine.gpu.replication.FaissGpus`."""
+        """See `engine.gpu.acceleration.FaissGpus`."""
         return f"stand-in {number}"
 
     def free_bytes(self, number: int) -> int:
-        """See `engine.gpu.replication.FaissGpus`."""
+        """See `engine.gpu.acceleration.FaissGpus`."""
         return self._free_bytes
 
     def place(self, index: Any, number: int) -> CappedIndex:  # noqa: ANN401
-        """See `engine.gpu.replication.FaissGpus`."""
+        """See `engine.gpu.acceleration.FaissGpus`."""
         made: Any = faiss.downcast_index(index)
         if not isinstance(made, faiss.IndexIVF) or not can_clone(made):
             raise RuntimeError(f"{type(made).__name__} is not implemented on GPU")

@@ -51,8 +51,7 @@ from engine.words.statistics import TermStatistics
 from indexer.building.budget import left_beside
 from indexer.cli.reading import parse_bytes
 from indexer.generation.compaction import SHARD_CHUNKS
-from indexer.generation.generations import options_for, publish_generation
-from indexer.generation.recall import RECALL_FLOOR
+from indexer.generation.generations import RECALL_FLOOR, options_for, publish_generation
 from indexer.generation.reference import refresh_reference
 from indexer.generation.resources import Footprint, folder_bytes
 

@@ -19,8 +19,8 @@ from engine.scoring.lists import RankedLists, best_by_document, empty_lists, fir
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 
 if TYPE_CHECKING:
+    from engine.store.ann import OpenReplica
     from engine.store.postings import Postings
-    from engine.store.replica import OpenReplica
 
 SPARE_DOCUMENTS = 40  # documents beyond those requested with exact similarities, for each query chunk
 LAST_DEPTH = 8_192  # after this number of chunks for each query chunk, an approximate index is not searched deeper

@@ -29,7 +29,7 @@ from engine.store.partitioned import Snapshot
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 
 if TYPE_CHECKING:
-    from engine.store.replica import OpenReplica
+    from engine.store.ann import OpenReplica
 
 # Ranks, and the candidates they are filled from.
 TIERS = ((200, 400), (1_000, 2_000), (5_000, 10_000))

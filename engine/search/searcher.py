@@ -42,7 +42,7 @@ from engine.store.partitioned import Snapshot
 from engine.store.snapshot import OpenGeneration, Positions
 
 if TYPE_CHECKING:
-    from engine.store.replica import OpenReplica
+    from engine.store.ann import OpenReplica
 
 NamedT = TypeVar("NamedT")
 

@@ -26,14 +26,14 @@ BUSY_SECONDS = 30  # limit on the time that a statement waits for another proces
 _AT_ONCE = 500  # values in one statement; some builds of SQLite allow few
 _FILE = "file size_bytes digest"  # a file relative to the index folder
 _LENGTHS = "n_chunks n_sections tokens_read tokens_total"
-# The columns of each table, in the order of its rows; the first is the key. `engine.store.tables` has their types.
+# The columns of each table, in the order of its rows; the first is the key. `engine.store.writable` has their types.
 COLUMNS = {
     # Named values: format, encoder, counters, ...
     "meta": "key value",
     # Immutable files of vectors. `part_digests`: by tensor, and that of the header; see `engine.store.shards`.
     "shards": f"id {_FILE} n_documents n_chunks part_digests",
     # Shards of another encoder, to which the index switches once all documents have such vectors, with the fingerprint
-    # of the encoder, and the ids and places of documents, see `engine.store.staging`.
+    # of the encoder, and the ids and places of documents, see `engine.store.writer`.
     "staged_shards": "shard_id fingerprint documents",
     # Documents that can be found, the places of their vectors (the first rows in the arrays of the shard), and the
     # tokens that were read. The chunks have the ids `first_chunk` to `first_chunk + n_chunks - 1`, which are also the
@@ -58,7 +58,7 @@ COLUMNS = {
     "demand": "document_id n_queries",
     # Sources that the last run over them could not index, why, and the doc_id that the document would have, if known.
     "failures": "source reason doc_id",
-    # The documents among the `engine.store.locations.BLOCK_IDS` ids of a block: columns of 64 bits, least byte first,
+    # The documents among the `engine.store.gathering.BLOCK_IDS` ids of a block: columns of 64 bits, least byte first,
     # one after another, with their checksum.
     "location_blocks": "block n_documents arrays checksum",
     # Checksums of the row of a document in `documents`, and of its content, see `engine.store.checks.content_check`.

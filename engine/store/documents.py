@@ -17,7 +17,7 @@ from engine.errors import IndexDamaged, faults_named
 from engine.lazy import deferred
 from engine.store.catalog import execute_in
 from engine.store.checks import content_check, stored_contents, stored_rows
-from engine.store.locations import write_blocks
+from engine.store.gathering import write_blocks
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section
 

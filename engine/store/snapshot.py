@@ -47,9 +47,8 @@ from engine.store.checks import (
     stored_rows,
 )
 from engine.store.documents import stored_documents
-from engine.store.durable import Checksum
-from engine.store.gathering import Gathering
-from engine.store.locations import Listed, Locations, check_locations, name_key, read_blocks
+from engine.store.files import Checksum, coarse, map_file
+from engine.store.gathering import Gathering, Listed, Locations, check_locations, name_key, read_blocks
 from engine.store.manifest import ReferenceFile, read_manifest
 from engine.store.reference import (
     COMMON_DOCUMENTS,
@@ -62,7 +61,6 @@ from engine.store.reference import (
     sample_size,
 )
 from engine.store.shards import ShardSet, shard_arrays
-from engine.store.tensors import coarse, map_file
 from engine.store.where import Work, has_key, parse_where
 from engine.text.document import Document
 from engine.text.spans import Coverage
@@ -155,7 +153,7 @@ class Documents(Gathering, ABC):
 
     @cached_property
     def _names(self) -> NDArray[np.uint64]:
-        """(N,) keys of names, see `engine.store.locations.name_key`."""
+        """(N,) keys of names, see `engine.store.gathering.name_key`."""
         return np.concatenate([part._listed.names for part in self.parts])
 
     @cached_property

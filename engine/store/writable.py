@@ -1,28 +1,57 @@
-"""An index folder opened for writing: its lock, catalog and transactions, and the removal of unnamed files.
+"""An index folder opened for writing: its lock, tables and transactions, and what it holds besides documents.
 
-`engine.store.writer` decides what is written.
+That is recorded failures, and files derived from the shards: generations, postings of words and the reference; the
+catalog names them. `engine.store.writer` decides what is written. The import takes longer than a search, so nothing
+that a reader loads imports this file.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from threading import RLock
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from filelock import FileLock, Timeout
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    Float,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    bindparam,
+    create_engine,
+    event,
+    update,
+)
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.pool import StaticPool
+from sqlalchemy.types import TypeEngine
 
 from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, StorageError, named_faults
 from engine.store.catalog import (
     ANN_FOLDER,
     CATALOG_FILE,
+    COLUMNS,
     FILE_TABLES,
     FORMAT,
+    as_json,
     catalog_faults,
     check_file_names,
+    columns,
+    execute_in,
     has_table,
     open_catalog,
     reading,
@@ -41,11 +70,86 @@ from engine.store.checks import (
     record_tables,
     reported_commits,
 )
-from engine.store.durable import fsync_folder
-from engine.store.locations import BLOCK_IDS
-from engine.store.reference import REFERENCE_FOLDER
+from engine.store.files import Checksum, fsync_folder
+from engine.store.gathering import BLOCK_IDS
+from engine.store.postings import WORD_POSTINGS_FOLDER, Postings
+from engine.store.reference import REFERENCE_FOLDER, Reference, write_reference
 from engine.store.shards import SHARD_FOLDER
-from engine.store.tables import Row, create_tables, engine_of, insert_rows, update_documents, write_meta
+
+Row: TypeAlias = Mapping[str, Any]  # values by column
+# The type of a column follows from its name; of all others it is `Integer`.
+_TYPES: Mapping[type[TypeEngine[Any]], str] = {
+    String: "key file digest fingerprint doc_id title source content_hash heading factory reason name",
+    JSON: "value part_digests documents metadata pages pins path",
+    LargeBinary: "deflated arrays",
+    Boolean: "is_exact",
+    Float: "recall",
+}
+_TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split()}
+_OF_TABLE = {"shard_id": "shards", "document_id": "documents", "generation_id": "generations"}
+_UNIQUE = {("documents", "doc_id"), ("documents", "first_chunk")}
+_METADATA = MetaData()
+
+
+def _column(table: str, name: str) -> Column[Any]:
+    is_key = name in columns(table)[: 2 if table == "sections" else 1]
+    keys = []
+    if name in _OF_TABLE:
+        keys.append(ForeignKey(f"{_OF_TABLE[name]}.id", ondelete="CASCADE" if is_key else None))
+    return Column(
+        name,
+        _TYPE_OF.get(name, Integer),
+        *keys,
+        primary_key=is_key,
+        nullable=False,
+        unique=(table, name) in _UNIQUE or None,
+        index=name == "shard_id" and not is_key,
+    )
+
+
+TABLES = {name: Table(name, _METADATA, *(_column(name, own) for own in columns(name))) for name in COLUMNS}
+
+
+def engine_of(connection: sqlite3.Connection) -> Engine:
+    """An engine over a connection of SQLite, whose transactions write at once; errors stay those of SQLite."""
+    engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool, json_serializer=as_json)
+
+    @event.listens_for(engine, "begin")
+    def _begin(writing: Connection) -> None:
+        writing.exec_driver_sql("BEGIN IMMEDIATE")  # the driver would begin none for a SELECT
+
+    @event.listens_for(engine, "handle_error")
+    def _unwrap(context: ExceptionContext) -> None:
+        raise context.original_exception
+
+    return engine
+
+
+def create_tables(writing: Connection) -> None:
+    """Make the tables that are missing."""
+    _METADATA.create_all(writing)
+
+
+def insert_rows(writing: Connection, table: str, rows: Iterable[Row]) -> None:
+    """Insert rows with equal columns; lists and dicts become JSON."""
+    if listed := list(rows):
+        writing.execute(insert(TABLES[table]), listed)
+
+
+def update_documents(writing: Connection, rows: Iterable[Row]) -> None:
+    """Change the same columns of documents; `id` says of which."""
+    changes = [{"changed": row["id"], **{name: value for name, value in row.items() if name != "id"}} for row in rows]
+    if changes:
+        documents = TABLES["documents"]
+        writing.execute(update(documents).where(documents.c.id == bindparam("changed")), changes)
+
+
+def write_meta(writing: Connection, values: Mapping[str, Any]) -> None:
+    """Set named values, leaving the others."""
+    for key, value in values.items():
+        statement = insert(TABLES["meta"]).values(key=key, value=value)
+        writing.execute(statement.on_conflict_do_update(index_elements=["key"], set_={"value": value}))
+
 
 LOCK_FILE = "writer.lock"
 FIRST_IDS = {"shard": 1, "document": 1, "chunk": 1}
@@ -269,3 +373,112 @@ def _file_id(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+FORGET = "DELETE FROM failures WHERE source IN ({marks})"
+
+
+class Publisher(WritableIndex):
+    """Records failures; publishes and withdraws files that can be rebuilt without encoding."""
+
+    def record_failure(self, source: str, reason: str, doc_id: str = "") -> None:
+        """Record that a source could not be indexed, until it can be; `doc_id` is empty if unknown."""
+        with self._transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", [source, reason, doc_id])
+
+    def failed_sources(self) -> set[str]:
+        """Sources that could not be indexed when they were last read."""
+        with self.read() as connection:
+            return {source for (source,) in connection.execute("SELECT source FROM failures")}
+
+    def forget_failures(self, sources: Sequence[str]) -> None:
+        """Drop recorded failures of sources that can be indexed now."""
+        with self._transaction() as connection:
+            execute_in(connection, FORGET, sources)
+
+    def keep_failures(self, sources: Sequence[str]) -> None:
+        """Drop all recorded failures except those of the given sources."""
+        self.forget_failures(sorted(self.failed_sources().difference(sources)))
+
+    def next_generation_file(self) -> tuple[int, Path]:
+        """Number and path of the next generation; creates its folder."""
+        with self.read() as connection:
+            (newest,) = connection.execute("SELECT coalesce(max(id), 0) FROM generations").fetchone()
+        number = max(newest, self.meta.get("last_generation", 0)) + 1
+        return number, self._new_path(f"{ANN_FOLDER}/{number:06d}/chunks.faiss")
+
+    def _new_path(self, file: str) -> Path:
+        """The path of a file that is not yet named, in a folder that exists."""
+        self._check_place()
+        path = self.folder / file
+        path.parent.mkdir(exist_ok=True)
+        fsync_folder(path.parent.parent)
+        return path
+
+    def publish(
+        self,
+        generation: Mapping[str, Any],
+        *,
+        trained_vectors: int | None = None,
+        postings: tuple[str, Checksum] | None = None,
+    ) -> None:
+        """Record in the catalog a generation whose files are on disk, in place of earlier ones.
+
+        Args:
+            trained_vectors: number of vectors when its type was last trained; by default the number that it holds.
+            postings: file and checksum of its postings of words, if it has any.
+        """
+        trained = generation["n_vectors"] if trained_vectors is None else trained_vectors
+        values = {"last_generation": generation["id"], "trained_vectors": trained}
+        rows: dict[str, Mapping[str, Any]] = {"generations": generation}
+        if postings is not None:
+            file, written = postings
+            rows["postings"] = {"generation_id": generation["id"], "file": file, **asdict(written)}
+        self._replace(("generations", "word_postings"), rows, values)
+
+    def _replace(
+        self, tables: Sequence[str], rows: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any] | None = None
+    ) -> None:
+        """Empty tables that name files, and insert a row into some, in one transaction; delete unnamed files."""
+        with self._transaction(values) as connection:
+            for table in tables:
+                connection.execute(f"DELETE FROM {table}")
+            for table, row in rows.items():
+                self._insert(table, [row])
+        self._sweep()
+
+    def next_reference(self) -> int:
+        """The version that the next reference gets; versions only grow."""
+        version: int = self.meta.get("last_reference", 0)
+        return version + 1
+
+    def publish_reference(self, reference: Reference, *, is_partial: bool = False) -> None:
+        """Write a reference and record it in the catalog, in place of the previous one.
+
+        Args:
+            is_partial: whether its sample was drawn while documents had no vectors.
+        """
+        self._check_place()
+        pinned = write_reference(self.folder, reference)
+        values = {"last_reference": reference.version, "partial_reference": is_partial}
+        self._replace(["reference"], {"reference": asdict(pinned)}, values)
+
+    def withdraw_reference(self) -> None:
+        """Delete the reference; one is drawn for each search until another is published."""
+        self._replace(["reference"], {})
+
+    def withdraw_generations(self) -> None:
+        """Delete all generations and postings; queries are exact scans until a generation is published again."""
+        self._replace(["generations", "word_postings"], {})
+
+    def publish_word_postings(self, postings: Postings) -> None:
+        """Write and record postings over documents that no generation covers, in place of earlier ones."""
+        number: int = self.meta.get("last_word_postings", 0) + 1
+        file = f"{ANN_FOLDER}/{WORD_POSTINGS_FOLDER}/{number:06d}.safetensors"
+        written = postings.write(self._new_path(file))
+        row = {"id": number, "n_documents": len(postings.ids), "file": file, **asdict(written)}
+        self._replace(["word_postings"], {"word_postings": row}, {"last_word_postings": number})
+
+    def withdraw_word_postings(self) -> None:
+        """Delete the postings over documents that no generation covers; queries then read all their term counts."""
+        self._replace(["word_postings"], {})

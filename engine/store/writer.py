@@ -1,6 +1,9 @@
-"""The one writer of an index: commits, removals, generations, failures. Encodes nothing.
+"""The one writer of an index, or of all its partitions: commits, removals, generations, failures. Encodes nothing.
 
 Order of every commit: file, fsync, rename, fsync of the folder, then one transaction that names the file.
+
+Searches read none of the staged vectors until `switch`. A staged shard is named in the catalog like any
+other, so that it survives a killed run; only this module looks for documents in it.
 """
 
 from __future__ import annotations
@@ -8,17 +11,19 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import IndexMismatch
-from engine.store.catalog import execute_in
-from engine.store.checks import record_documents
+from engine.errors import IndexMismatch, named_faults
+from engine.store.catalog import CATALOG_FILE, execute_in
+from engine.store.checks import check_catalog, record_documents
 from engine.store.documents import (
     chunk_ids,
     delete_documents,
@@ -28,9 +33,17 @@ from engine.store.documents import (
     stored_documents,
     text_rows,
 )
-from engine.store.publishing import FORGET, Publisher
+from engine.store.manifest import (
+    Entry,
+    Manifest,
+    is_partitioned,
+    partition_folders,
+    read_manifest,
+    write_manifest,
+)
+from engine.store.reference import REFERENCE_FOLDER, Reference, write_reference
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
-from engine.store.writable import FIRST_IDS
+from engine.store.writable import FIRST_IDS, FORGET, Publisher
 from engine.text.document import Document, MetadataValue
 from engine.words.counts import WordTables, count_documents
 from engine.words.languages import check_language, detect_language
@@ -332,3 +345,186 @@ class Writer(Publisher):
         """Catalog id and source of every document, by rising id."""
         with self.read() as connection:
             return connection.execute("SELECT id, source FROM documents ORDER BY id").fetchall()
+
+
+# The values of `places` that are staged, with first chunks counted from 0.
+_PLACE = (
+    *("document_row", "section_row", "chunk_row", "first_chunk", "n_chunks", "n_sections"),
+    *("tokens_read", "tokens_total"),
+)
+
+
+def stage(
+    writer: Writer,
+    document_ids: Sequence[int],
+    encoded: Sequence[EncodedDocument],
+    words: WordTables,
+    fingerprint: str,
+) -> int:
+    """Store the vectors of documents, and their term counts as committed, until `switch`, in one transaction.
+
+    Raises:
+        IndexMismatch: the folder was moved, removed, or replaced by another index.
+    """
+    with writer._new_shard(shard_arrays(encoded, words)) as (_, number):
+        placed = zip(document_ids, places(encoded, number, 0), strict=True)
+        staged = [[one, *(place[column] for column in _PLACE)] for one, place in placed]
+        row = {"shard_id": number, "fingerprint": fingerprint, "documents": staged}
+        writer._insert("staged_shards", [row])
+    return len(staged)
+
+
+def staged_ids(writer: Writer, fingerprint: str) -> set[int]:
+    """Catalog ids of the documents whose vectors by an encoder are staged."""
+    with writer.read() as connection:
+        return {row[0] for _, documents in _staged(connection, fingerprint) for row in documents}
+
+
+def staged_shards(connection: sqlite3.Connection) -> set[int]:
+    """The numbers of shards that are staged."""
+    return {number for (number,) in connection.execute("SELECT shard_id FROM staged_shards")}
+
+
+def drop_staged(writer: Writer, *, keep: str = "") -> int:
+    """Delete staged shards, except those of the encoder with the fingerprint `keep`."""
+    with writer.read() as connection:
+        others = connection.execute("SELECT shard_id FROM staged_shards WHERE fingerprint != ?", [keep])
+        numbers = [number for (number,) in others]
+    if numbers:
+        writer.drop_shards(numbers)
+    return len(numbers)
+
+
+def switch(writer: Writer, encoder: Mapping[str, Any], factory: str | None) -> None:
+    """Replace the vectors of all documents with the staged ones, in one transaction.
+
+    Generation, postings and reference are deleted with the old vectors; queries read all vectors until new ones are
+    published.
+
+    Args:
+        writer: holds the index, all of whose documents are staged.
+        encoder: `name`, `fingerprint` and `width` of the encoder of the staged vectors.
+        factory: of the deleted generation, recorded in case the run is stopped here; None without a generation.
+    """
+    counters = writer._counters()
+    values = {"encoder": dict(encoder), "factory_before": factory}
+    with writer._transaction(values) as connection:
+        check_catalog(connection, str(writer.catalog))
+        there = {one for (one,) in connection.execute("SELECT id FROM documents")}
+        next_chunk = counters["chunk"]
+        moves: list[dict[str, int]] = []
+        for number, documents in _staged(connection, str(encoder["fingerprint"])):
+            for one, *place in documents:
+                if one in there:
+                    move = {"id": one, "shard_id": number, **dict(zip(_PLACE, place, strict=True))}
+                    move["first_chunk"] = next_chunk
+                    next_chunk += max(1, move["n_chunks"])
+                    moves.append(move)
+        assert {move["id"] for move in moves} == there and len(moves) == len(there)
+        writer._update_documents(moves)
+        for table in ("staged_shards", "generations", "word_postings", "reference"):
+            connection.execute(f"DELETE FROM {table}")
+        connection.execute("DELETE FROM shards WHERE id NOT IN (SELECT shard_id FROM documents)")
+        record_documents(connection, there)
+        values["counters"] = {**counters, "chunk": next_chunk}
+    writer._sweep()
+
+
+def _staged(connection: sqlite3.Connection, fingerprint: str) -> Iterator[tuple[int, list[list[int]]]]:
+    """Number and documents of each staged shard, in their order."""
+    statement = "SELECT shard_id, documents FROM staged_shards WHERE fingerprint = ? ORDER BY shard_id"
+    for number, documents in connection.execute(statement, [fingerprint]):
+        yield number, json.loads(documents)
+
+
+@named_faults
+class PartitionWriters:
+    """Holds the writer lock of every partition from opening to closing, and writes the manifest."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take all locks.
+
+        Raises:
+            IndexBusy: another process holds the lock of a partition.
+            IndexDamaged: a catalog or the manifest is not what was written.
+            IndexMismatch: there is no manifest, or a partition is missing.
+        """
+        self.folder = folder
+        with ExitStack() as opening:
+            self.parts: Sequence[Writer] = [opening.enter_context(Writer(path)) for path in _folders(folder)]
+            self.manifest = read_manifest(folder)  # again, now that no other process can change it
+            self._opened = opening.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                self._count()
+        finally:
+            self._opened.close()
+
+    def claim(self, encoder: Mapping[str, Any]) -> None:
+        """Bind all partitions to an encoder, the first time; errors as in `Writer.claim`."""
+        for writer in self.parts:
+            writer.claim(encoder)
+        if self.manifest.encoder is None:
+            self._write(replace(self.manifest, encoder=dict(encoder)))
+
+    def set_language(self, language: str) -> None:
+        """Bind all partitions to a language, the first time; errors as in `Writer.set_language`."""
+        for writer in self.parts:
+            writer.set_language(language)
+        if self.manifest.language is None:
+            self._write(replace(self.manifest, language=language))
+
+    def next_reference(self) -> int:
+        """The version that the next reference gets; versions only grow."""
+        return self.manifest.last_reference + 1
+
+    def publish_reference(self, reference: Reference, *, is_partial: bool = False) -> None:
+        """Write a reference for all partitions and name it, in place of the previous one; see `Publisher`."""
+        (self.folder / REFERENCE_FOLDER).mkdir(exist_ok=True)
+        pinned = write_reference(self.folder, reference)
+        last = reference.version
+        self._write(replace(self.manifest, reference=pinned, last_reference=last, has_partial_reference=is_partial))
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Delete references that the manifest does not name."""
+        named = self.manifest.reference
+        for path in (self.folder / REFERENCE_FOLDER).glob("*"):
+            if named is None or path != self.folder / named.file:
+                path.unlink()
+
+    def _count(self) -> None:
+        entries = zip(self.manifest.partitions, self.parts, strict=True)
+        counted = replace(self.manifest, partitions=tuple(_counted(entry, writer) for entry, writer in entries))
+        if counted != self.manifest:
+            self._write(counted)
+
+    def _write(self, manifest: Manifest) -> None:
+        write_manifest(self.folder, manifest)
+        self.manifest = manifest
+
+
+def _folders(folder: Path) -> Iterator[Path]:
+    for path in partition_folders(folder, read_manifest(folder)):
+        if not (path / CATALOG_FILE).exists():
+            raise IndexMismatch(f"partition {path} is missing; restore a copy of it, or of all of {folder}")
+        yield path
+
+
+def _counted(entry: Entry, writer: Writer) -> Entry:
+    statement = "SELECT count(*), coalesce(sum(n_chunks), 0) FROM documents"
+    with writer.read() as connection:
+        n_documents, n_chunks = connection.execute(statement).fetchone()
+    return Entry(entry.folder, n_documents, n_chunks)
+
+
+def open_writers(folder: Path) -> PartitionWriters | Writer:
+    """Open an index for writing, partitioned or not."""
+    return PartitionWriters(folder) if is_partitioned(folder) else Writer(folder)

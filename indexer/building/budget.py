@@ -1,7 +1,7 @@
 """The limits of a run on memory, disk and GPU, the batch sizes that follow from them, and the speed of an encoder.
 
 When memory is short, a run first makes smaller batches; then it falls back to a smaller type of FAISS index, see
-`indexer.generation.index_choice`.
+`indexer.generation.resources`.
 """
 
 from __future__ import annotations

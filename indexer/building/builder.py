@@ -20,8 +20,8 @@ from engine.errors import DocumentError, EngineError, IndexMismatch, QueryError,
 from engine.readers import Unreadable
 from engine.store.catalog import ANN_FOLDER, CATALOG_FILE
 from engine.store.checks import COMMITS_FILE
-from engine.store.durable import appearing
 from engine.store.factory import AUTO
+from engine.store.files import appearing
 from engine.store.lookup import stored_meta
 from engine.store.manifest import (
     MANIFEST_FILE,
@@ -35,23 +35,20 @@ from engine.store.manifest import (
     read_manifest,
     write_manifest,
 )
-from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import open_snapshot
 from engine.store.reference import REFERENCE_FOLDER
 from engine.store.shards import SHARD_FOLDER
 from engine.store.writable import LOCK_FILE
-from engine.store.writer import Writer
+from engine.store.writer import PartitionWriters, Writer, open_writers
 from engine.text.document import Document
 from engine.words.languages import check_language, detect_language
 from indexer.building.budget import fit_batches, left_beside, limited_vram, refuse_memory
 from indexer.building.pipeline import BATCH_CHARS, Pipeline, groups, n_chars, run
 from indexer.building.report import Activity, BuildReport, Progress
 from indexer.generation.compaction import join_small_shards
-from indexer.generation.generations import derive
-from indexer.generation.index_choice import check_factory_option
-from indexer.generation.recall import RECALL_FLOOR
+from indexer.generation.generations import RECALL_FLOOR, derive
 from indexer.generation.reference import refresh_reference, sample_documents
-from indexer.generation.resources import DiskGuard, Footprint, Watch, folder_bytes, network_note
+from indexer.generation.resources import DiskGuard, Footprint, Watch, check_factory_option, folder_bytes, network_note
 
 
 @contextmanager

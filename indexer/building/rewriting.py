@@ -1,7 +1,7 @@
 """Writes an index again from its own content: with another encoder, or in another number of partitions.
 
 Changes no text, and reads no file of a corpus. Another encoder: vectors are staged batch by batch beside the vectors
-that searches read (`engine.store.staging`), so that a stopped run continues where it was. Once all documents are
+that searches read (`engine.store.writer`), so that a stopped run continues where it was. Once all documents are
 staged, the index takes them in one transaction. Only then are the reference and the generation rebuilt; in between,
 queries are exact scans.
 
@@ -21,15 +21,13 @@ import numpy as np
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, IndexMismatch, RecallTooLow, named_faults
 from engine.report.lines import duration
-from engine.store.durable import appearing
 from engine.store.factory import AUTO
+from engine.store.files import appearing
 from engine.store.lookup import stored_failures
 from engine.store.manifest import is_partitioned, partition_of
-from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import Snapshot, open_snapshot
 from engine.store.snapshot import Positions
-from engine.store.staging import drop_staged, stage, staged_ids, switch
-from engine.store.writer import Writer
+from engine.store.writer import PartitionWriters, Writer, drop_staged, open_writers, stage, staged_ids, switch
 from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.building.budget import tokens_per_second
@@ -37,8 +35,7 @@ from indexer.building.builder import check_number, is_free, write_empty
 from indexer.building.pipeline import Pipeline, stored_batches, unencoded
 from indexer.building.report import Activity, BuildReport, Progress
 from indexer.generation.compaction import join_small_shards
-from indexer.generation.generations import derive, refresh_generation, refresh_word_postings
-from indexer.generation.recall import RECALL_FLOOR
+from indexer.generation.generations import RECALL_FLOOR, derive, refresh_generation, refresh_word_postings
 from indexer.generation.reference import refresh_reference
 from indexer.generation.resources import DiskGuard, folder_bytes
 

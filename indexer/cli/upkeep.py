@@ -38,7 +38,7 @@ def remove(index: Path, doc_ids: tuple[str, ...]) -> None:
     Example:
         longmatch remove papers.lm peps/pep-0484.md
     """
-    from indexer.upkeep.removal import remove as take_out
+    from indexer.upkeep.repair import remove as take_out
 
     echo(f"{take_out(index, doc_ids)} removed")
 
@@ -74,7 +74,7 @@ def verify(index: Path, deep: bool, sample: int | None, device: str | None, as_j
         raise click.UsageError("--sample and --device belong to --deep")
     findings = check(index)
     if deep and all(finding.is_harmless for finding in findings):
-        from indexer.upkeep.deep import SAMPLE, verify_deep
+        from indexer.upkeep.verify import SAMPLE, verify_deep
 
         findings += verify_deep(index, sample=sample or SAMPLE, device=device)
     harmful = [finding for finding in findings if not finding.is_harmless]

@@ -28,9 +28,8 @@ from engine.encoders.encoder import Encoder
 from engine.errors import IndexBusy, IndexMismatch, named_faults
 from engine.readers import Unreadable
 from engine.store.manifest import index_folders
-from engine.store.partition_writers import open_writers
 from engine.store.partitioned import open_snapshot
-from engine.store.writer import Writer
+from engine.store.writer import Writer, open_writers
 from engine.text.document import Document
 from indexer.building.builder import Settings, bind_encoder, build
 from indexer.building.pipeline import BatchVectors, Pipeline, StoredBatch, encode_batch

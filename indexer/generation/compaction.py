@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import named_faults
-from engine.store.partition_writers import open_writers
 from engine.store.shards import Shard
 from engine.store.snapshot import IndexSnapshot, Positions
-from engine.store.staging import staged_shards
-from engine.store.writer import Replacement, Writer
+from engine.store.writer import Replacement, Writer, open_writers, staged_shards
 from engine.words.apart import ranges
 from engine.words.counts import join
 from engine.words.packing import pack, unpacked

@@ -15,11 +15,10 @@ from engine.scoring.evidence import Scoring
 from engine.scoring.floor import LEVELS, FloorTable
 from engine.search.query import Prepared, Query, prepare
 from engine.search.scorer import Scorer
-from engine.store.partition_writers import PartitionWriters, open_writers
 from engine.store.partitioned import Snapshot, open_snapshot
 from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_order
 from engine.store.snapshot import Positions
-from engine.store.writer import Writer
+from engine.store.writer import PartitionWriters, Writer, open_writers
 from engine.text.document import Document
 from engine.text.spans import Coverage, Section
 

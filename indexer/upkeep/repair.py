@@ -1,27 +1,55 @@
-"""Repairs an index: rebuilds derived files, encodes documents that lost only their vectors, lists what is lost."""
+"""Repairs an index, and removes documents from it, from whichever partition they are in.
+
+A repair rebuilds derived files, encodes documents that lost only their vectors, and lists what is lost.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
-from engine.errors import IndexDamaged, RecallTooLow, named_faults
+from engine.errors import IndexDamaged, QueryError, RecallTooLow, named_faults
 from engine.store.catalog import CATALOG_FILE, execute_in
-from engine.store.durable import fsync_folder
 from engine.store.factory import AUTO
-from engine.store.manifest import is_partitioned, partition_folders, read_manifest, write_manifest
-from engine.store.partition_writers import PartitionWriters
+from engine.store.files import fsync_folder
+from engine.store.manifest import is_partitioned, partition_folders, partition_of, read_manifest, write_manifest
 from engine.store.shards import SHARD_FOLDER
-from engine.store.writer import Writer
+from engine.store.writer import PartitionWriters, Writer, open_writers
 from indexer.building.pipeline import Pipeline
-from indexer.generation.generations import refresh_generation, refresh_word_postings
-from indexer.generation.recall import RECALL_FLOOR
+from indexer.generation.generations import RECALL_FLOOR, refresh_generation, refresh_word_postings
 from indexer.generation.reference import refresh_reference
 from indexer.upkeep.verify import Damage, Finding, verify
+
+
+@named_faults
+def remove(path: str | Path, doc_ids: Sequence[str]) -> int:
+    """Remove documents; their space on disk comes back with `compact`.
+
+    Raises:
+        QueryError: there is no such document; nothing was removed.
+        IndexBusy: another process writes the index.
+    """
+    with open_writers(Path(path)) as target:
+        of_part: list[list[str]] = [[] for _ in target.parts]
+        for doc_id in dict.fromkeys(doc_ids):
+            of_part[partition_of(doc_id, len(target.parts))].append(doc_id)
+        ids = [_known(writer, names, path) for writer, names in zip(target.parts, of_part, strict=True)]
+        for writer, known in zip(target.parts, ids, strict=True):
+            if known:
+                writer.remove(known)
+    return sum(map(len, ids))
+
+
+def _known(writer: Writer, names: Sequence[str], path: str | Path) -> list[int]:
+    found = writer.indexed(names)
+    if absent := [name for name in names if name not in found]:
+        raise QueryError(f"no document {absent[0]!r} in {path}; nothing was removed: longmatch show {path} --documents")
+    return [there.id for there in found.values()]
+
 
 LOST_FOLDER = "lost"  # below an index, for shards that nothing names any more; it can be deleted
 _RECALL_NOISE = 0.02  # by which two trainings over the same vectors may differ

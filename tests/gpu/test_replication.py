@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.gpu.replication import RESERVED_BYTES, options, replicate, spread_documents
-from engine.store.replica import OpenReplica
+from engine.gpu.acceleration import LIST_RESERVE_BYTES, options, replicate, spread_documents
+from engine.store.ann import OpenReplica
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from tests.gpu_index import write_index
@@ -97,9 +97,9 @@ def test_the_free_memory_decides_which_type_is_used(tmp_path: Path) -> None:
         sizes = {option.name: option.size_bytes for option in options(snapshot, StandInGpus())}
         assert sizes[HALVES] > sizes[BYTES]
         for size, name in ((sizes[HALVES], "16 bits"), (sizes[BYTES], "8 bits")):
-            replica, summary = replicate(snapshot, StandInGpus(free_bytes=RESERVED_BYTES + size))
+            replica, summary = replicate(snapshot, StandInGpus(free_bytes=LIST_RESERVE_BYTES + size))
             assert replica is not None and name in summary
-        assert replicate(snapshot, StandInGpus(free_bytes=RESERVED_BYTES + sizes[BYTES] - 1))[0] is None
+        assert replicate(snapshot, StandInGpus(free_bytes=LIST_RESERVE_BYTES + sizes[BYTES] - 1))[0] is None
 
 
 @pytest.mark.slow

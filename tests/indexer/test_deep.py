@@ -13,8 +13,7 @@ from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.rewriting import partition
 from indexer.cli import main
-from indexer.upkeep.deep import verify_deep
-from indexer.upkeep.verify import Damage, verify
+from indexer.upkeep.verify import Damage, verify, verify_deep
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 

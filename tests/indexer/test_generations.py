@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import indexer.generation.generations as generation_module
-import indexer.generation.recall as recall_module
+import indexer.generation.generations as recall_module
 from engine.errors import BudgetExceeded, IndexMismatch, RecallTooLow
 from engine.index import Index
 from engine.search.request import Request

@@ -9,8 +9,17 @@ from engine.encoders.encoder import unit
 from engine.errors import BudgetExceeded
 from engine.store.ann import AnnIndex
 from engine.store.factory import factory_options, training_size
-from indexer.generation.index_choice import SCAN, SMALL, BuildSizes, IndexOption, Size, describe_options, index_options
-from indexer.generation.resources import Footprint, Watch
+from indexer.generation.resources import (
+    SCAN,
+    SMALL,
+    BuildSizes,
+    Footprint,
+    IndexOption,
+    Size,
+    Watch,
+    describe_options,
+    index_options,
+)
 
 FEW, MANY, HUGE = Size(1_000, 40_000, 384), Size(25_000, 1_000_000, 384), Size(2_500_000, 100_000_000, 384)
 

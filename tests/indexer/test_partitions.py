@@ -26,8 +26,7 @@ from indexer.building.rewriting import partition
 from indexer.generation.compaction import compact
 from indexer.generation.reference import rebase
 from indexer.upkeep.backup import backup
-from indexer.upkeep.removal import remove
-from indexer.upkeep.repair import repair
+from indexer.upkeep.repair import remove, repair
 from indexer.upkeep.verify import Damage, verify
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.search.test_on_demand import few_first_vectors

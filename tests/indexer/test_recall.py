@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import indexer.generation.recall as recall_module
+import indexer.generation.generations as recall_module
 from engine.errors import RecallTooLow
 from engine.index import Index
 from engine.scoring.evidence import Scoring
@@ -17,7 +17,7 @@ from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.snapshot import IndexSnapshot, OpenGeneration
 from indexer.building.builder import build
-from indexer.generation.recall import RECALL_TARGET, RecallSample, tune
+from indexer.generation.generations import RECALL_TARGET, RecallSample, tune
 from tests.fakes import FakeEncoder, make_corpus
 
 

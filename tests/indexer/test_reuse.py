@@ -18,8 +18,7 @@ from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from indexer.building.builder import EncodeNow, build
 from indexer.building.report import BuildReport
-from indexer.upkeep.deep import verify_deep
-from indexer.upkeep.verify import verify
+from indexer.upkeep.verify import verify, verify_deep
 from tests.fakes import FakeEncoder, make_document
 
 _LEAST_COSINE = 1 - 1e-6  # of a section or document vector with that of an encoding of the whole document

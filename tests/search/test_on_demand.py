@@ -14,9 +14,8 @@ from engine.index import Index
 from engine.on_demand import BY_WORDS
 from engine.result import Result, Status
 from engine.search.request import Request
-from engine.store.partition_writers import open_writers
 from engine.store.snapshot import IndexSnapshot
-from engine.store.writer import Writer
+from engine.store.writer import Writer, open_writers
 from engine.text.document import Document
 from indexer.building.builder import EncodeNow, build
 from indexer.generation.compaction import compact

@@ -27,7 +27,7 @@ from engine.text.spans import Section
 from indexer.building.builder import EncodeNow, build
 from indexer.building.rewriting import partition
 from indexer.generation.compaction import compact
-from indexer.upkeep.removal import remove
+from indexer.upkeep.repair import remove
 from tests.fakes import FakeEncoder
 
 N = 60

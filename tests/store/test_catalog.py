@@ -21,7 +21,7 @@ from engine.store.catalog import (
     reading,
 )
 from engine.store.checks import read_meta, record_tables
-from engine.store.tables import create_tables, engine_of, write_meta
+from engine.store.writable import create_tables, engine_of, write_meta
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 

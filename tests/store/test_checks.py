@@ -15,10 +15,10 @@ from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError, IndexDamaged
 from engine.index import Index
 from engine.search.request import Request
-from engine.store import locations
+from engine.store import gathering
 from engine.store.catalog import CATALOG_FILE, open_catalog
 from engine.store.checks import damaged_documents
-from engine.store.locations import check_blocks, read_blocks
+from engine.store.gathering import check_blocks, read_blocks
 from engine.store.lookup import stored_meta
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
@@ -229,7 +229,7 @@ def test_every_way_of_writing_keeps_the_checksums(writer: Writer) -> None:
 
 
 def test_blocks_split_and_vanish_with_their_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locations, "BLOCK_IDS", 4)
+    monkeypatch.setattr(gathering, "BLOCK_IDS", 4)
     with Writer(tmp_path / "x.lm") as writer:
         writer.claim(ENCODER)
         commit(writer, *make_corpus(12))

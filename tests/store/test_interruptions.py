@@ -30,8 +30,7 @@ from indexer.building.rewriting import partition, reencode
 from indexer.generation.compaction import compact
 from indexer.generation.reference import rebase
 from indexer.upkeep.backup import backup, restore
-from indexer.upkeep.removal import remove
-from indexer.upkeep.repair import repair
+from indexer.upkeep.repair import remove, repair
 from indexer.upkeep.verify import verify
 from tests.contents import Contents, read_contents
 from tests.fakes import FakeEncoder, make_corpus

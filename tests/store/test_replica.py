@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from engine.encoders.encoder import Vectors
-from engine.gpu.replication import can_clone, centroids, list_parts, lists_of
-from engine.store.replica import Replica
+from engine.gpu.acceleration import can_clone, centroids, list_parts, lists_of
+from engine.store.ann import Replica
 from tests.gpu_index import WIDTH, drawn_rows
 from tests.stand_in_gpus import StandInGpus
 

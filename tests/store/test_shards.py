@@ -10,9 +10,8 @@ from safetensors.numpy import load_file
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import StorageError
-from engine.store.durable import checksum
+from engine.store.files import checksum, map_file
 from engine.store.shards import Shard, parse_shard, part_digests, shard_arrays, shard_file, write_shard
-from engine.store.tensors import map_file
 from engine.text.spans import Chunk, Coverage
 from engine.words.counts import WordTables, count_documents
 from engine.words.packing import PackedTable, PackedWords, unpacked

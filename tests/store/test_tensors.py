@@ -10,7 +10,7 @@ import pytest
 import safetensors.numpy
 
 from engine.store import tensors
-from engine.store.tensors import as_float32, coarse, map_file, mapped_tensors, save_file
+from engine.store.files import as_float32, coarse, map_file, mapped_tensors, save_file
 
 TYPES = ("float16", "float32", "int8", "int32", "int64", "uint8", "uint16", "uint32")
 

@@ -18,7 +18,7 @@ from indexer.generation import reference
 from indexer.serving.failures import Refusal
 from indexer.serving.live_index import LiveIndex
 from indexer.serving.settings import Settings
-from indexer.upkeep.removal import remove as take_out
+from indexer.upkeep.repair import remove as take_out
 from tests.fakes import FakeEncoder, make_corpus
 
 SETTINGS = Settings(threads=2)
