@@ -30,8 +30,7 @@ from benchmarks.datasets import (
 )
 from benchmarks.formats.trec import write_json_lines
 from engine.text.document import Document
-from engine.text.segmentation import divide
-from engine.text.spans import Section
+from engine.text.segmentation import Section, divide
 
 WHOLE = "whole"
 LEAD_WORDS = 200  # about an abstract

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.text.document import Document
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 
 _N_WORDS = 5000
 _WORDS_PER_SENTENCE = 18

@@ -16,8 +16,7 @@ from engine.index import Index
 from engine.references.extraction import citations_of, own_references
 from engine.references.identifiers import Kind
 from engine.text.document import Document, section_label
-from engine.text.segmentation import sentence_starts
-from engine.text.spans import Span
+from engine.text.segmentation import Span, sentence_starts
 
 _DOCUMENTS_AT_ONCE = 200
 

@@ -18,19 +18,17 @@ from engine.result import Hit, Provenance, Result, SectionMatrix, Status, encode
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Components, Scoring, chunk_component, combine
 from engine.scoring.similarity import Matches, best_matches, no_matches
-from engine.search.query import Background, Prepared, Query, as_stored, prepare
+from engine.search.query import Background, Prepared, Query, as_stored, prepare, with_section_weights
 from engine.search.request import Request
-from engine.search.section_weights import with_section_weights
 from engine.store.files import coarse
 from engine.store.reference import Reference
 from engine.text.document import Document
 from engine.text.section_kinds import section_bits
-from engine.text.spans import Coverage
+from engine.text.segmentation import Coverage
 from engine.words.counts import KeptTable, TermCounts, count_documents, kept_table
 from engine.words.languages import detect_language
-from engine.words.likelihood import scores
+from engine.words.likelihood import collect, scores
 from engine.words.segmenter import segmenter_of
-from engine.words.statistics import collect
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from engine.store.documents import content_hash
 from engine.store.partitioned import Snapshot, index_facts, open_snapshot
 from engine.store.snapshot import IndexSnapshot, Positions
 from engine.text.document import Document
-from engine.text.spans import Coverage
+from engine.text.segmentation import Coverage
 from engine.views import JointResult, Result, SectionMatrix, joint_view, result_view
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class Index:
 
         Copies of the query are left out, and with them the document itself. Nothing is encoded for a document of the
         index where all documents have vectors. In mode NOVELTY the sections of the query are ranked by how little of
-        them any document contains, see `engine.search.novelty`; candidates are then those of the whole query.
+        them any document contains, see `engine.search.joint`; candidates are then those of the whole query.
 
         Raises:
             DocumentError: the document has no token.
@@ -500,7 +500,7 @@ def _weighted(query: Query, request: Request) -> Query:
     """A query whose sections are skipped or weighted as requested."""
     if not request.skip and not request.weights:
         return query
-    from engine.search.section_weights import with_section_weights
+    from engine.search.query import with_section_weights
 
     return with_section_weights(query, request.skip, request.weights)
 
@@ -508,7 +508,7 @@ def _weighted(query: Query, request: Request) -> Query:
 def _searched(searcher: Searcher, query: Query, request: Request) -> results.Result:
     """The result of a request in its mode and order; code of an unusual mode or order is loaded here."""
     if request.mode is Mode.NOVELTY:
-        from engine.search.novelty import novelty
+        from engine.search.joint import novelty
 
         return novelty(searcher, query, request)
     if request.diversify or request.one_per is not None:

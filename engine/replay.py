@@ -14,7 +14,7 @@ from engine.report.contract import VERSION
 from engine.report.differences import Differences, compare_results
 from engine.search.request import Request
 from engine.text.document import Document
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 
 
 def recorded_results(path: Path) -> list[dict[str, Any]]:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 from engine.encoders.encoder import ModelExplanation, Vectors
 from engine.errors import QueryError
-from engine.scoring.floor import Floor
+from engine.scoring.evidence import Floor
 from engine.scoring.parts import Breakdown, SectionPair
 from engine.text.document import Document, MetadataValue
 from engine.text.section_kinds import SectionKind
-from engine.text.spans import Coverage, Span
+from engine.text.segmentation import Coverage, Span
 from engine.words.common_sentences import StockSentence, StockWording, stock_sentences
 from engine.words.places import TermPlaces, nowhere
 

@@ -27,7 +27,7 @@ from engine.readers import Unreadable
 from engine.search.request import Request
 from engine.store.lookup import stored_fields
 from engine.text.document import Document, section_label
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 from engine.views import Hit, Result
 from indexer.reading.reader import DocumentReader, ReadLimits
 from indexer.reading.reader import Request as ReadRequest

@@ -29,8 +29,8 @@ from engine.search.request import Request
 from engine.store.documents import content_hash
 from engine.store.files import fsync_folder
 from engine.store.lookup import stored_hashes
+from engine.text.cleaning import json_text
 from engine.text.document import Document
-from engine.text.outside import json_text
 
 _LOG_VERSION = "longmatch-log/1"
 _TAIL_BYTES = 65_536

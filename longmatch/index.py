@@ -234,7 +234,7 @@ class Index:
                 "acknowledgements", "appendix", "boilerplate"; one or several, see `engine.text.section_kinds`.
                 The vectors of whole documents are then not compared.
             weights: weights of sections of the query, by heading, kind or number: {"claims": 3, "abstract": 0}; see
-                `engine.search.section_weights`. Other sections have the weight 1. The weight 0 leaves a section out;
+                `engine.search.query`. Other sections have the weight 1. The weight 0 leaves a section out;
                 for a kind it is the same as `skip`.
             mode: "similar"; "containment": how much of the query a document contains, see
                 `engine.scoring.evidence`, where every document is scored; or "novelty": `Result.sections` ranks the
@@ -245,7 +245,7 @@ class Index:
                 `hit.others` are the doc_ids of the others that rank high. A document without the field is a hit.
             min_pair: least contribution of a section pair that is listed; the other pairs are one part, `rest`.
             least: least score of a hit; "auto": the score that unrelated documents of the index reach, see
-                `engine.scoring.floor`.
+                `engine.scoring.evidence`.
             exact: score every document, even if there is a FAISS index.
             candidates: how many of the best documents by words are encoded before they are scored, if they have no
                 vectors yet; 20 by default. Documents without vectors are scored by words alone.

@@ -14,8 +14,8 @@ from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.documents import content_hash
 from engine.store.lookup import stored_hashes
+from engine.text.cleaning import safe
 from engine.text.document import Document
-from engine.text.outside import safe
 from longmatch.sources import Stream
 
 if TYPE_CHECKING:

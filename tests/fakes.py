@@ -12,7 +12,7 @@ import numpy as np
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
 from engine.errors import DocumentError
 from engine.text.document import Document, MetadataValue
-from engine.text.spans import Chunk, Coverage, Section
+from engine.text.segmentation import Chunk, Coverage, Section
 
 WINDOW_WORDS = 8
 _WORD = re.compile(r"\S+")

@@ -10,7 +10,7 @@ import numpy as np
 from engine.encoders.encoder import EncodedDocument, Vectors, unit
 from engine.store.writer import Writer
 from engine.text.document import Document
-from engine.text.spans import Chunk, Coverage
+from engine.text.segmentation import Chunk, Coverage
 from indexer.generation.generations import refresh_generation
 from tests.fakes import make_document
 

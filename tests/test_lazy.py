@@ -12,7 +12,7 @@ import pytest
 
 from engine.lazy import deferred
 from engine.text.document import Document
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 
 WHOLE = Document("d", "Title", "text", (Section("", (), 0, 4),), {"year": 2020}, "d.txt", (0,), ((0, "[0001]"),))
 

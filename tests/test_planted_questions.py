@@ -12,7 +12,7 @@ import pytest
 import longmatch
 from engine.readers import read_document
 from engine.text.document import Document
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 
 CORPUS = Path(__file__).parents[1] / "demo" / "corpus"
 N_DRAFTS = 14

@@ -16,7 +16,7 @@ from engine.result import Status, shown_spans
 from engine.scoring.parts import Breakdown, ChunkPart, SectionPair, TermPart
 from engine.store.documents import content_hash
 from engine.text.document import Document
-from engine.text.spans import Coverage, Section, Span
+from engine.text.segmentation import Coverage, Section, Span
 from engine.views import Hit, Result, SectionMatrix
 from engine.words.places import QueryText
 from tests.strict_schema import check

@@ -25,7 +25,7 @@ from engine.encoders.encoder import ModelExplanation, Vectors, strongest_pairs
 from engine.index import Index
 from engine.scoring.evidence import chunk_weights
 from engine.text.document import Document
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 from engine.views import Hit, Result
 
 # The labels of the sentences that belong to a facet; users of the data count objectives as background.

@@ -20,8 +20,7 @@ from engine.scoring.similarity import best_chunks
 from engine.search.query import Prepared, Query
 from engine.store.snapshot import Positions
 from engine.words.counts import TermTable, WordTables
-from engine.words.likelihood import QueryTerms, matches, query_terms, scores
-from engine.words.statistics import TermStatistics
+from engine.words.likelihood import QueryTerms, TermStatistics, matches, query_terms, scores
 
 _BLOCK_DOCUMENTS = 256  # documents whose chunks are in memory at once
 

@@ -16,11 +16,11 @@ from engine.encoders.encoder import EncodedDocument, ModelExplanation
 from engine.scoring.parts import Breakdown, TermPart, pair_columns
 from engine.search.query import Query
 from engine.text.document import Document
-from engine.text.spans import Chunk, Span
+from engine.text.segmentation import Chunk, Span
+from engine.words.apart import repeats, title_span
 from engine.words.counts import WordTables, counted
 from engine.words.places import PAIR
 from engine.words.segmenter import Terms, WordSegmenter, segmenter_of
-from engine.words.titles import repeats, title_span
 
 
 def term_places(

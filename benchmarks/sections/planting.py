@@ -18,8 +18,7 @@ from engine.index import Index
 from engine.scoring.parts import Breakdown
 from engine.search.request import Request
 from engine.text.document import Document
-from engine.text.segmentation import sentence_starts
-from engine.text.spans import Section, Span
+from engine.text.segmentation import Section, Span, sentence_starts
 
 _WORD = re.compile(r"\S+\s*")
 _GAP = "\n\n"

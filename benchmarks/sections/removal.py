@@ -29,7 +29,7 @@ from engine.search.query import Prepared, Query, as_stored, pool_long
 from engine.search.request import Request
 from engine.store.snapshot import Positions
 from engine.text.document import Document
-from engine.text.spans import Chunk
+from engine.text.segmentation import Chunk
 from engine.words.counts import count_documents
 from engine.words.segmenter import segmenter_of
 

@@ -44,10 +44,10 @@ from engine.store.partitioned import Snapshot
 from engine.store.snapshot import IndexSnapshot, Positions
 from engine.store.writer import Writer
 from engine.text.document import Document
-from engine.text.spans import Chunk, Coverage, Section
+from engine.text.segmentation import Chunk, Coverage, Section
 from engine.words.apart import Apart
 from engine.words.counts import TermTable, WordTables, counted
-from engine.words.statistics import TermStatistics
+from engine.words.likelihood import TermStatistics
 from indexer.building.budget import left_beside
 from indexer.cli.reading import parse_bytes
 from indexer.generation.compaction import SHARD_CHUNKS

@@ -30,7 +30,7 @@ from engine.encoders.tokenizer import Tokenizer, chunk_document
 from engine.encoders.trainable import TOKEN_BUDGET, Attended, BackboneEncoder, Embedded, pad_chunks
 from engine.errors import DocumentError, EncoderError
 from engine.text.document import Document
-from engine.text.spans import Chunk, Coverage
+from engine.text.segmentation import Chunk, Coverage
 
 TokenIds: TypeAlias = Sequence[int]
 N_SECTION_IDS = 8  # rows of the table of section numbers

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from engine.errors import EncoderError
 from engine.text.document import Document
-from engine.text.spans import Chunk, Coverage
+from engine.text.segmentation import Chunk, Coverage
 
 Vectors = NDArray[np.float32]
 

@@ -28,8 +28,7 @@ from engine.encoders.tokenizer import Tokenizer, chunk_document
 from engine.encoders.trainable import TOKEN_BUDGET, Attended, Embedded, TrainableEncoder, pad_chunks, read_chunks
 from engine.errors import EncoderError
 from engine.text.document import Document
-from engine.text.segmentation import TokenWindow, fill_windows
-from engine.text.spans import Chunk
+from engine.text.segmentation import Chunk, TokenWindow, fill_windows
 
 _INITIAL_STD = 0.02
 _WORDS = "embeddings.word_embeddings.weight"

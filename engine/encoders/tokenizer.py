@@ -22,8 +22,7 @@ from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.files import load_fast_tokenizer, naming_folder, parse_json, read_config, tokenizer_sha256
 from engine.errors import DocumentError, EncoderError
 from engine.text.document import Document
-from engine.text.segmentation import TokenWindow, fill_windows, sentence_starts
-from engine.text.spans import Chunk, Coverage
+from engine.text.segmentation import Chunk, Coverage, TokenWindow, fill_windows, sentence_starts
 
 if TYPE_CHECKING:
     from torch import Tensor

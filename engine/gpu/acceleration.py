@@ -1,6 +1,7 @@
 """Chooses how an index that was opened for a GPU is searched, or says why the CPU does it; copies its lists to GPUs.
 
-It uses the first of these types that fits into memory and that GPU FAISS accepts:
+All chunk vectors are compared on the GPU if they fit into its memory. Else lists of FAISS are copied there:
+of the first of these types that fits and that GPU FAISS accepts.
 
 1. The published generation itself, if a GPU can hold its type; one GPU only.
 2. The lists of the generation with codes of 16, then of 8 bits, computed from the shards.
@@ -9,9 +10,6 @@ GPU FAISS 1.15 has flat vectors, and inverted lists over a flat quantizer: of fl
 bits, and of product codes of 8 bits. It has no fast-scan codes, no RaBitQ, no graphs. An index with lists of such
 codes keeps its centroids, and its codes are recomputed from the shards.
 
-Letters in shapes: B rows of a block, L lists, D width.
-
-All chunk vectors are compared on the GPU if they fit into its memory. Else lists of FAISS are copied there.
 Each copy is tested first: it searches a few stored chunks, and the results are compared with the CPU's. Of lists the
 test checks four things:
 
@@ -21,6 +19,8 @@ test checks four things:
   index;
 - the largest k: a search returns that number of vectors, and none twice;
 - filters: with every second document left out, lists of documents are compared with the CPU's.
+
+Letters in shapes: B rows of a block, L lists, D width.
 """
 
 from __future__ import annotations

@@ -32,9 +32,8 @@ from engine.store.reference import sample_order
 from engine.store.snapshot import Positions
 from engine.text.document import Document
 from engine.words.counts import TermTable, count_documents
-from engine.words.likelihood import ALPHA
+from engine.words.likelihood import ALPHA, TermStatistics
 from engine.words.segmenter import segmenter_of
-from engine.words.statistics import TermStatistics
 
 Points = NDArray[np.float64]
 MOST_TERMS = 50_000  # the heaviest terms; the others hardly move a point

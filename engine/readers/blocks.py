@@ -14,7 +14,7 @@ from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.text.cleaning import one_line, without_encoded
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
-from engine.text.spans import Heading
+from engine.text.segmentation import Heading
 
 MAX_HEADING_CHARS = 300  # a longer one is a paragraph that was styled as a heading
 _BLANKS = bytes(byte if byte > 127 or chr(byte).isalnum() else 32 for byte in range(256))

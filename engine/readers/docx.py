@@ -34,9 +34,9 @@ from engine.readers.encoding import MAX_CONTAINER_BYTES, decode
 from engine.readers.formulas import EQUATIONS, equation_text
 from engine.readers.markup import parse_safely, signs
 from engine.readers.scalars import authors_of
-from engine.text.centred import headings_of_lines
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, raised, too_large
 from engine.text.document import Document, MetadataValue, is_made_up_title
+from engine.text.headings import headings_of_lines
 
 _Element: TypeAlias = Any
 MAX_XML_BYTES = 3 * MAX_DOCUMENT_BYTES  # in memory the elements take some ten times as much

@@ -19,9 +19,9 @@ from engine.readers.encoding import decode
 from engine.readers.formulas import tex_text
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, words, write
 from engine.readers.scalars import names_of, split_names, typed_scalar
-from engine.text.centred import headings_of_lines
 from engine.text.cleaning import one_line, without_encoded
 from engine.text.document import Document, MetadataValue, is_made_up_title
+from engine.text.headings import headings_of_lines
 
 _CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*+=\s*+["']?\s*+([\w.:-]+)""", re.IGNORECASE)
 # Possessive quantifiers prevent backtracking: linear time.

@@ -48,10 +48,10 @@ from engine.readers.records import (
 from engine.readers.running_text import running_text
 from engine.readers.scalars import names_of
 from engine.readers.text import case_name
-from engine.text.centred import centred_headings
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, too_large, without_encoded
 from engine.text.document import KIND, Document, MetadataValue, Scalar, Unreadable
-from engine.text.spans import Heading
+from engine.text.headings import centred_headings
+from engine.text.segmentation import Heading
 
 _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "meta"])
 _OF_SECTIONS = ("text", "paragraphs", "content", "body")  # the text of a section, whichever stands there first

@@ -20,7 +20,7 @@ from engine.readers.text import header_fields
 from engine.text.cleaning import joined_words, raised, without_encoded, without_gaps, without_readings
 from engine.text.document import Document, assemble, is_made_up_title
 from engine.text.headings import names_part
-from engine.text.spans import Heading
+from engine.text.segmentation import Heading
 
 # Headings need only the block structure: without inline parsing the parser is 16 times as fast.
 _PARSER = MarkdownIt("commonmark").enable("table").disable("inline")

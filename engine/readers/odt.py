@@ -14,8 +14,8 @@ from engine.readers.archive import Archive, member_name
 from engine.readers.blocks import Blocks
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, rendered, words, write
 from engine.readers.scalars import authors_of
-from engine.text.centred import headings_of_lines
 from engine.text.document import Document, MetadataValue, is_made_up_title
+from engine.text.headings import headings_of_lines
 from engine.text.numbering import numeral
 
 _REASONS = {

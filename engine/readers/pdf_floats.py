@@ -16,7 +16,7 @@ from engine.readers.pdf_layout import (
     vocabulary,
 )
 from engine.readers.pdf_lines import Line
-from engine.text.spans import Heading
+from engine.text.segmentation import Heading
 
 
 class Flow:

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from engine.readers.pdf_lines import Line
 from engine.readers.running_text import CONTENT
-from engine.text.centred import is_part_of_opinion
 from engine.text.cleaning import hyphen_of, is_unspaced
+from engine.text.headings import is_part_of_opinion
 from engine.text.numbering import roman_value
 
 _HYPHENS = "-\u00ad\u2010"

@@ -15,7 +15,7 @@ from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, n_lost
 from engine.text.cleaning import clean, one_line
-from engine.text.spans import Heading
+from engine.text.segmentation import Heading
 
 # Fields of CourtListener, CAP, HUPD, S2ORC, unarXive, arXiv and Anserini that hold text, with their headings, in order.
 TEXT_FIELDS = {

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
-from engine.text.centred import is_part_of_opinion
 from engine.text.cleaning import joined_words, without_gaps
+from engine.text.headings import is_part_of_opinion
 from engine.text.numbering import could_be_title, roman_value
 
 _PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)

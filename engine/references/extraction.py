@@ -10,7 +10,7 @@ from functools import lru_cache
 from engine.references.identifiers import Kind, Reference, numbered
 from engine.references.law import cases, statutes
 from engine.text.document import Document
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 
 _EVERY_KIND = frozenset(Kind)
 _LAW = frozenset({Kind.STATUTE, Kind.REGULATION})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import unquote
 
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 
 
 class Kind(StrEnum):

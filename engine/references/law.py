@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.references.identifiers import Kind, Reference
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 
 _REPORTERS = """
 U.S.|S. Ct.|L. Ed.|L. Ed. 2d|F.|F.2d|F.3d|F.4th|F. App'x|F. Supp.|F. Supp. 2d|F. Supp. 3d|F. Cas.|F.R.D.|B.R.|Fed. Cl.

@@ -25,7 +25,7 @@ from engine.store.partitioned import Snapshot
 from engine.store.snapshot import Positions
 from engine.text.document import Document
 from engine.text.section_kinds import section_kinds
-from engine.text.spans import Coverage, Span
+from engine.text.segmentation import Coverage, Span
 
 What: TypeAlias = Literal["documents", "sections", "vectors"]
 _AT_ONCE = 200  # documents of one batch

@@ -20,7 +20,7 @@ from engine.report.page import render
 from engine.result import Result
 from engine.scoring.parts import pair_columns
 from engine.text.document import Document, section_label
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 from engine.words.languages import UNSPACED
 
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]|(?P<paragraph>\n\s*\n)")

@@ -22,9 +22,9 @@ from engine.report.rows import as_cell
 from engine.report.shares import STANDS_OUT, QuerySections
 from engine.result import Hit, Result
 from engine.scoring.parts import SectionPair
+from engine.text.cleaning import safe
 from engine.text.document import Document, section_label
-from engine.text.outside import safe
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 from engine.text.units import Unit
 from engine.words.places import after_heading
 

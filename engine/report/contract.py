@@ -24,7 +24,7 @@ from engine.result import N_MATCHES, N_SNIPPETS
 from engine.scoring.parts import ChunkPart, SectionPair, TermPart
 from engine.store.documents import content_hash
 from engine.text.document import Document, section_label
-from engine.text.spans import Chunk, Coverage, Span
+from engine.text.segmentation import Chunk, Coverage, Span
 from engine.work import step
 
 if TYPE_CHECKING:

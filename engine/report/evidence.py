@@ -22,7 +22,7 @@ from engine.report.lines import pages_label
 from engine.result import N_MATCHES, Hit, Result
 from engine.scoring.parts import PairColumns, pair_columns
 from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, section_label
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 from engine.words.places import after_heading
 
 SHADES = 8

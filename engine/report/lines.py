@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from engine.text.outside import safe
+from engine.text.cleaning import safe
 
 
 class Style(StrEnum):

@@ -30,7 +30,7 @@ from engine.report.table import (
 )
 from engine.result import N_MATCHES, Result, SectionMatrix, SectionNovelty, Status
 from engine.text.document import Document, section_label
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 
 _N_NOVELTY_PAIRS = 3  # of each section
 _STATUS = {

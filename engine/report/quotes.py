@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from engine.result import Hit, shown_spans
 from engine.scoring.parts import N_TERMS, SectionPair, TermPart, term_columns
 from engine.text.document import Document
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 from engine.words.common_sentences import StockSentence
 from engine.words.function_words import content_of, content_words, has_number, is_listed
 from engine.words.places import Sentences, TermPlaces

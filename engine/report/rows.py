@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from engine.environment import check_extra
 from engine.report.contract import listed_hits, result_dict
 from engine.result import N_SNIPPETS, PAIR_COLUMNS
+from engine.text.cleaning import safe
 from engine.text.document import section_label
-from engine.text.outside import safe
 
 if TYPE_CHECKING:
     import pandas

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from engine.result import Result
-from engine.scoring.floor import Floor
+from engine.scoring.evidence import Floor
 from engine.scoring.parts import SectionPair, SectionSums, pair_columns
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 from engine.words.common_sentences import kept_shares
 
 STANDS_OUT = 1.5  # times the floor; one of twenty sections reaches it with an unrelated document. Of a whole query, 1

@@ -33,10 +33,10 @@ from engine.report.lines import (
 from engine.report.quotes import marked_runs, window
 from engine.report.shares import percent, reference_notes, rest_note, summary
 from engine.result import N_SNIPPETS, Encoding, JointResult, Result, SectionMatrix
-from engine.scoring.floor import LEVELS, Floor
+from engine.scoring.evidence import LEVELS, Floor
+from engine.text.cleaning import safe
 from engine.text.document import Document, section_label
-from engine.text.outside import safe
-from engine.text.spans import Coverage
+from engine.text.segmentation import Coverage
 
 WIDTH = 80
 N_PAIRS = 3

@@ -36,13 +36,12 @@ from engine.scoring.parts import (
 from engine.scoring.similarity import Matches
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind
-from engine.text.spans import Chunk, Span
-from engine.words.apart import Sections
+from engine.text.segmentation import Chunk, Span
+from engine.words.apart import Sections, title_span
 from engine.words.likelihood import QueryTerms, matches
 from engine.words.mixture import N_DIVIDED, DividedMixture, Mixture, is_long
 from engine.words.places import PAIR, QueryText, TermPlaces, section_starts
 from engine.words.segmenter import segmenter_of
-from engine.words.titles import title_span
 
 KINDS_OF_TERMS = ("words", "pairs")
 

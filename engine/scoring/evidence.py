@@ -1,4 +1,4 @@
-"""From similarities to thresholds, evidence and scores. Pure array functions.
+"""From similarities to thresholds, evidence and scores, and the scores that unrelated documents reach. Pure functions.
 
 Chunks. For chunk i of a query, s_i(t) is its best match inside target t, theta_i the s_i of the
 (m+1)-th best document of the reference sample, w_i a weight:
@@ -21,11 +21,12 @@ r = 1, and with words and pairs weighted by their share of the query, see
 `engine.words.likelihood`. If the query has no chunk, word or pair, the weight of that component goes to the
 others, so that a copy of the query in a longer document scores 1, except for effects of how chunks are cut.
 
-Letters in shapes: I query chunks, N documents, R documents of the reference.
+Letters in shapes: L lengths of queries, I query chunks, N documents, R documents of the reference.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,36 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import QueryError
+
+LEVELS = (50, 95, 99)  # percentiles of the scores of unrelated pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Percentiles of the scores of unrelated documents for a query of one length."""
+
+    p50: float
+    p95: float
+    p99: float
+
+    def level(self, score: float) -> int:
+        """The highest of `LEVELS` that a score is above; 0 for a score above none."""
+        return max((level for level in LEVELS if score > getattr(self, f"p{level}")), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class FloorTable:
+    """The floor for queries of several lengths."""
+
+    lengths: NDArray[np.int64]  # (L,) characters, rising
+    scores: NDArray[np.float32]  # (L, 3) the percentiles `LEVELS`
+
+    def at(self, n_characters: int) -> Floor:
+        """The floor of a query, between the two nearest lengths on a logarithmic scale."""
+        length = math.log(max(1, n_characters))
+        known = np.log(self.lengths)
+        return Floor(*(round(float(np.interp(length, known, column)), 6) for column in self.scores.T))
+
 
 ROUNDING = 1e-6
 _FEWEST_PER_EXCEEDING = 5

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.lazy import Deferred
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 from engine.words.places import TermPlaces
 
 N_TERMS = 10  # terms listed for a pair of sections

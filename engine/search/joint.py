@@ -1,4 +1,4 @@
-"""Several documents as one query: more like these, less like those.
+"""Searches made of several queries: documents with signs as one query, and the sections of a document for novelty.
 
 With n documents a to be like and m documents b to be unlike, the score of a target t is
 
@@ -15,24 +15,39 @@ since what is subtracted is never below 0; so fewer unrelated documents reach it
 A target that no list of the best n_listed documents holds scores at most the mean of the last scores of the lists. The
 lists grow until the hits score higher (the threshold algorithm of Fagin, Lotem and Naor, 2001), so no list of all
 documents is needed.
+
+The novelty of section i is the share of it that is missing in the document that contains most of it:
+
+    novelty_i = 1 - max_t containment(section i, t)                                      in [0, 1]
+
+with containment as defined in `engine.scoring.evidence`. Sentences that many documents have count here like all
+others, since they are not new. All documents are scored for every section, so the best one is certified if all
+documents have vectors, or if the index is one of words alone.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.result import JointResult, Result, Status
-from engine.scoring.floor import Floor
+from engine.encoders.encoder import EncodedDocument
+from engine.result import JointResult, Result, SectionNovelty, Status
+from engine.scoring.evidence import Floor
 from engine.search.partition import Ranks, Selection
 from engine.search.query import Prepared, Query
 from engine.search.request import AUTO, Request
 from engine.search.searcher import Searcher
+from engine.store.documents import content_hash
+from engine.store.reference import content_key
 from engine.store.snapshot import Positions
+from engine.text.document import section_label
+from engine.text.section_kinds import SectionKind, section_kinds
+from engine.text.segmentation import Span
 
 UNLIKE = 0.5  # weight of all documents to be unlike; chosen by hand, between 1 and Rocchio's usual 0.2
 _N_LISTED = 200  # documents of the first lists
@@ -118,3 +133,63 @@ def _ranked(
 def _mean_floor(floors: Sequence[Floor | None]) -> Floor | None:
     known = [[floor.p50, floor.p95, floor.p99] for floor in floors if floor is not None]
     return Floor(*np.mean(known, axis=0).tolist()) if len(known) == len(floors) else None
+
+
+def novelty(searcher: Searcher, query: Query, request: Request) -> Result:
+    """Rank the sections of a query from the most novel to the least; those with nothing to compare are last."""
+    selection, skip = Selection.of(request), frozenset(map(SectionKind, request.skip))
+    started = time.perf_counter()
+    snapshot, document = searcher.snapshot, query.document
+    if query.key is None:
+        query = replace(query, key=content_key(content_hash(document)))
+    kinds = section_kinds(document)
+    numbers = [number for number, kind in enumerate(kinds) if kind not in skip]
+    parts = [replace(section_query(query, number), skip_in_targets=skip) for number in numbers]
+    prepared = [searcher.prepare(part) for part in parts]
+    survey = searcher.survey(selection)
+    hits = searcher.best_hits(list(zip(parts, prepared, strict=True)), selection, len(survey.positions))
+    sections = [
+        SectionNovelty(
+            number,
+            section_label(document, number),
+            Span(document.sections[number].start, document.sections[number].stop),
+            kinds[number],
+            (1 - (0.0 if hit is None else hit.score)) if any(one.weights.values()) else None,
+            hit,
+        )
+        for number, one, hit in zip(numbers, prepared, hits, strict=True)
+    ]
+    sections.sort(key=_place)
+    chunks_pooled = max((one.vectors.coverage.chunks_pooled for one in prepared), default=1)
+    return Result(
+        query=document,
+        query_coverage=replace(query.vectors.coverage, chunks_pooled=chunks_pooled),
+        hits=tuple(section.hit for section in sections if section.hit is not None),
+        status=Status.CERTIFIED if survey.is_complete else Status.ESTIMATED,
+        n_found=0,
+        n_evident=0,
+        n_searched=len(survey.positions),
+        seconds=time.perf_counter() - started,
+        language=snapshot.language,
+        reference=snapshot.reference.version,
+        wording=snapshot.reference.stock,
+        sections=tuple(sections),
+    )
+
+
+def _place(one: SectionNovelty) -> tuple[bool, float, int]:
+    return one.novelty is None, -(one.novelty or 0.0), one.section
+
+
+def section_query(query: Query, number: int) -> Query:
+    """One section of a document as a query; its offsets are those of the document."""
+    document, section = query.document, query.document.sections[number]
+    before, after = " " * section.start, " " * (len(document.text) - section.stop)
+    alone = replace(document, text=before + document.text[section.start : section.stop] + after)
+    return Query(alone, _of_section(query.vectors, number), key=query.key, keeps_common=True)
+
+
+def _of_section(vectors: EncodedDocument, number: int) -> EncodedDocument:
+    places = [place for place, chunk in enumerate(vectors.chunk_spans) if chunk.section == number]
+    spans = tuple(vectors.chunk_spans[place] for place in places)
+    return replace(vectors, chunks=vectors.chunks[places], chunk_spans=spans)

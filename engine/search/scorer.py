@@ -27,7 +27,7 @@ from engine.search.query import Prepared
 from engine.store.gathering import TargetChunks
 from engine.store.partitioned import Snapshot
 from engine.store.snapshot import Positions
-from engine.words.inverted import scores_of_many
+from engine.words.likelihood import scores_of_many
 from engine.work import step
 
 SCAN_CHUNKS = 2_048  # target chunks gathered at once; the cache holds these in float32 until they are multiplied

@@ -1,7 +1,7 @@
 """Searching an index: thresholds -> ranks of each partition -> merged hits with breakdown. Encodes nothing.
 
 A query is prepared once, from the reference that all partitions share, and each partition ranks its own documents
-(`engine.search.local_partition`). So hits, order, scores, parts and counts of an exact search do not depend on the
+(`engine.search.partition`). So hits, order, scores, parts and counts of an exact search do not depend on the
 number of partitions. An index that is not partitioned is one partition.
 
 Letters in shapes: N documents of all partitions, P partitions, R scored documents.
@@ -24,14 +24,15 @@ from numpy.typing import NDArray
 from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Scoring
-from engine.search.local_partition import LocalPartition, allowed_documents
 from engine.search.partition import (
+    LocalPartition,
     Partition,
     Ranked,
     Ranks,
     Selection,
     Shown,
     Survey,
+    allowed_documents,
     merged,
     merged_ranks,
 )

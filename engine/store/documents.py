@@ -19,7 +19,7 @@ from engine.store.catalog import execute_in
 from engine.store.checks import content_check, stored_contents, stored_rows
 from engine.store.gathering import write_blocks
 from engine.text.document import Document
-from engine.text.spans import Coverage, Section
+from engine.text.segmentation import Coverage, Section
 
 MAX_TEXT_BYTES = 1 << 30  # of one document; SQLite holds no larger value
 _AT_ONCE = 500  # documents whose packed texts are read together

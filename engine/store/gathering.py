@@ -27,11 +27,10 @@ from engine.store.catalog import NamedRow
 from engine.store.files import as_float32
 from engine.store.reference import content_key
 from engine.store.shards import Shard, ShardSet
-from engine.text.spans import Chunk, Coverage
+from engine.text.segmentation import Chunk, Coverage
 from engine.words.apart import ranges
-from engine.words.counts import KeptTable, TermCounts, WordTables, kept_table
-from engine.words.inverted import InvertedTable, inverted
-from engine.words.packing import PackedWords, gather, unpacked
+from engine.words.counts import KeptTable, PackedWords, TermCounts, WordTables, gather, kept_table, unpacked
+from engine.words.likelihood import InvertedTable, inverted
 
 
 @dataclass(frozen=True, slots=True)

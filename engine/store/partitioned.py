@@ -25,7 +25,7 @@ from engine.store.gathering import Locations
 from engine.store.manifest import Manifest, is_partitioned, partition_folders, read_manifest
 from engine.store.shards import Shard, ShardSet
 from engine.store.snapshot import OPENINGS, Documents, IndexSnapshot, Positions
-from engine.words.packing import PackedWords
+from engine.words.counts import PackedWords
 
 
 def open_snapshot(folder: Path) -> Snapshot:

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from engine.errors import IndexDamaged
 from engine.store.files import Checksum, check_mapped, map_file, mapped_tensors, save_file, write_durably
 from engine.words.counts import TermTable, WordTables
-from engine.words.likelihood import ALPHA, QueryTerms
-from engine.words.statistics import Statistics, TermStatistics
+from engine.words.likelihood import ALPHA, QueryTerms, Statistics, TermStatistics
 
 # Without these weights, 9.9 of the 10 best documents by words or by pairs are still among the best 50.
 LEFT_OUT = 0.08

@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexDamaged
-from engine.scoring.evidence import Scoring
-from engine.scoring.floor import Floor, FloorTable
+from engine.scoring.evidence import Floor, FloorTable, Scoring
 from engine.store.files import Checksum, CoarseRows, check_mapped, mapped_tensors, save_file, write_durably
 from engine.store.manifest import ReferenceFile
 from engine.words.common_sentences import StockWording
-from engine.words.statistics import Statistics, TermStatistics
+from engine.words.likelihood import Statistics, TermStatistics
 
 REFERENCE_FOLDER = "reference"
 SAMPLE_DOCUMENTS = 400  # most documents in the sample

@@ -39,8 +39,7 @@ from engine.store.files import (
     write_durably,
 )
 from engine.words.apart import Apart
-from engine.words.counts import WordTables
-from engine.words.packing import PackedTable, PackedWords, pack
+from engine.words.counts import PackedTable, PackedWords, WordTables, pack
 
 SHARD_FOLDER = "shards"
 _VECTORS = ("documents", "sections", "chunks", "spans")

@@ -63,9 +63,9 @@ from engine.store.reference import (
 from engine.store.shards import ShardSet, shard_arrays
 from engine.store.where import Work, has_key, parse_where
 from engine.text.document import Document
-from engine.text.spans import Coverage
+from engine.text.segmentation import Coverage
 from engine.words.common_sentences import common_sentences, stock_wording
-from engine.words.statistics import Statistics, TermStatistics, collect
+from engine.words.likelihood import Statistics, TermStatistics, collect
 from engine.work import step
 
 if TYPE_CHECKING:

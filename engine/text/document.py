@@ -20,8 +20,7 @@ from typing import TypeAlias
 from engine.errors import DocumentError
 from engine.lazy import Deferred
 from engine.text.cleaning import check_text, clean, one_line, printable
-from engine.text.segmentation import divide
-from engine.text.spans import Heading, Section, Span
+from engine.text.segmentation import Heading, Section, Span, divide
 
 Scalar: TypeAlias = str | int | float | bool | None
 MetadataValue: TypeAlias = Scalar | list[Scalar]

@@ -1,4 +1,4 @@
-"""Finds the headings of plain text. Precision first: a sentence or a list item must not become one."""
+"""Finds the headings of plain text, centred ones too. Precision first: a sentence must not become one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,274 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 
-from engine.text.centred import centred_headings, is_part_of_opinion, names_court
-from engine.text.numbering import Kind, Numbered, could_be_title, is_contents_line, parse
-from engine.text.spans import Heading
+from engine.text.numbering import Kind, Numbered, could_be_title, is_contents_line, parse, roman_value
+from engine.text.segmentation import Heading
+
+_INDENTED = re.compile(
+    r"^\f?(?P<indent>[ \t]{6,})(?P<title>[IVX\dA-Z\u00a7OS](?:[^\n]{0,88}[^\s])?)[ \t]*$", re.MULTILINE
+)
+_BARE = re.compile(r"(?P<roman>[IVX]{1,6})\.?|(?P<letter>[A-Z])\.?|(?P<decimal>\d{1,2})\.?")
+_CENTRED_CAPITALS = re.compile(r"(?=.*[^\W\d_]{4})[^\W\d_](?:: |[^\W\d_]|[ .,?!&()/'\u2018\u2019\u2013-])*")
+_OPINION = re.compile(
+    r"(?:syllabus|headnotes?|opinion of the court|opinion of [A-Z][\w.' ]+, (?:c\. ?)?j\.|(?:opinion )?per curiam\.?"
+    r"|(?:dissenting|concurring) opinion|opinion"
+    r"|(?:statement of )?(?:[A-Z][\w.'\u2019-]*,? ){1,4}(?:(?:c|p)\. ?)?jj?\.,.{0,60}\b(?:concurring|dissenting)\b.*"
+    r"|(?:statement of )?(?:(?:mr|mrs|ms)\. )?(?:(?:chief|presiding) )?(?:justice|judge) [A-Z][^.]{1,60}"
+    r"\b(?:concurring|dissenting)\b.*)",
+    re.IGNORECASE,
+)
+_CAPTION = re.compile(r"\b(?:v|vs|no|nos)\.\s|\b(?:figure|fig|table|plate|exhibit|map)\b", re.IGNORECASE)
+_VERSUS = re.compile(r"(?:v|vs)\.?|versus|against|-+ ?(?:v|vs)\. ?-+", re.IGNORECASE)
+_COURT = re.compile(
+    r"^(?!opinion)(?:.*\b)?(?:court|tribunal)\s+(?:of|for)\b|\b(?:supreme|district|circuit|county|high) court\b",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(r"\n(?P<indent>[ \t]{6,})(?P<title>\S(?:[^\n]{0,88}\S)?)[ \t]*$", re.MULTILINE)
+_TITLE_CASE = re.compile(
+    r"[A-Z](?:[\w'\u2019-]|(?:, |: | and | [/&] | )(?=[A-Z])|(?: (?:of|the|to|in|for|on|or|an?|by|at))(?= ))*"
+)
+_PART_OF_PAPER = re.compile(
+    r"\b(?:abstract|analysis|arguments?|background|claims?|conclusions?(?: of law)?|damages|discussion|disposition"
+    r"|evidence|facts?|findings(?: of fact)?|introduction|issues?|judgment|jurisdiction|liability|motion|opinion"
+    r"|procedural history|questions? presented|relief|remed(?:y|ies)|standards? of review|statement of|summary)\b",
+    re.IGNORECASE,
+)
+_MOST_LINES = 3  # of a heading
+_MOST_ASIDE = 3  # characters from the middle of the first line
+_SENTENCE_END = re.compile(r"[.?!:*][\"'\u201d\u2019)\]]*\d{0,3}$")
+_WINDOW = 3_000  # characters on each side of a line that show how wide its text is
+_FULL_LINE = 50  # characters; text without longer lines is taken to be set for a page of usual width
+_USUAL_MIDDLES = range(25, 46)
+_MOST_CANDIDATES = 20_000  # of one text; more are a layout of its own
+_MOST_ALIKE = 2  # a line that occurs more often, digits aside, is no heading
+
+
+@dataclass(frozen=True, slots=True)
+class _Centred:
+    """A short line in the middle, and the lines around it."""
+
+    title: str
+    start: int
+    indent: int
+    above: str  # the next line, blank or not
+    below: str
+    body: str  # the next lines below that are not blank
+    number: Numbered | None
+    is_part: bool  # of an opinion: the syllabus, the opinions of the judges
+
+    @property
+    def is_bare(self) -> bool:
+        return self.number is not None and not self.number.title and self.number.kind is not Kind.NAMED
+
+
+def is_part_of_opinion(title: str) -> bool:
+    """Whether a line names a part of a court's opinion, as "Syllabus" and "VANE, J., dissenting." do."""
+    return title[:1].isupper() and _OPINION.fullmatch(title) is not None
+
+
+def names_court(title: str) -> bool:
+    """Whether a line is the name of a court, as above the parties."""
+    return _COURT.search(title) is not None
+
+
+def centred_headings(text: str) -> list[Heading]:
+    """Find short lines that stand alone in the middle: numbers, capitals, and the usual parts of opinions."""
+    if "      " not in text:
+        return []
+    candidates = list(islice(_centred_candidates(text), _MOST_CANDIDATES + 1))
+    lines = _opening(candidates) if len(candidates) <= _MOST_CANDIDATES else []
+    alike = Counter(re.sub(r"\d+", "0", line.title) for line in lines)
+    lines = [line for line in lines if line.is_bare or line.is_part or alike[line.title] <= _MOST_ALIKE]
+    return list(_levels(lines))
+
+
+def headings_of_lines(lines: Sequence[tuple[str, bool]]) -> list[Heading]:
+    """The headings among lines that a file itself sets in the middle, with their places among them as starts.
+
+    A line is its text, or "" where it is prose, and whether it is bold. Headings stand above prose.
+    """
+    found: list[_Centred] = []
+    opens = False
+    for place in range(len(lines) - 1, -1, -1):
+        title, is_bold = lines[place]
+        if not title:
+            opens = True
+            continue
+        number, is_part = _number(title), is_part_of_opinion(title)
+        is_title = number is not None or _names_part(title) or _is_in_capitals(title)
+        is_title = is_title or (is_bold and could_be_title(title) and not re.search(r"\d{4}", title))
+        is_party = place > 0 and _VERSUS.fullmatch(lines[place - 1][0]) is not None
+        is_caption = (
+            is_party or len(title) > _FULL_LINE * 2 or _CAPTION.search(title) or (not number and names_court(title))
+        )
+        opens = opens and (is_part or (is_title and not is_caption))
+        if opens:
+            found.append(_Centred(title, place, 0, "", "", "", number, is_part))
+    return list(_levels(found[::-1]))
+
+
+def _centred_candidates(text: str) -> Iterator[_Centred]:
+    shouted = sum(map(str.isupper, text)) > 0.3 * len(text)
+    taken = 0
+    for match in _INDENTED.finditer(text):
+        if match.start() < taken:
+            continue
+        title, taken = _heading_of_lines(text, match)
+        number, is_part = _number(title), is_part_of_opinion(title)
+        is_title = _names_part(title) or (not shouted and _is_in_capitals(title))
+        if not (number or is_part or is_title):
+            continue
+        if not is_part and (_CAPTION.search(title) or (number is None and names_court(title))):
+            continue
+        indent = len(match["indent"].expandtabs())
+        if not _is_in_the_middle(text, match, indent, slack=10 if is_part else 5):
+            continue
+        following = text[taken + 1 : taken + 1 + _WINDOW]
+        before = text[: match.start()] if match.start() < _WINDOW else text[match.start() - _WINDOW : match.start()]
+        above = before[:-1].rpartition("\n")[2] if text[match.start()] != "\f" else ""
+        below = following.partition("\n")[0]
+        yield _Centred(title, match.start("indent"), indent, above, below, following.lstrip("\n\f"), number, is_part)
+
+
+def _heading_of_lines(text: str, match: re.Match[str]) -> tuple[str, int]:
+    """A centred line, with the lines below it up to a blank one where all are one heading, and its end."""
+    lines = [match]
+    while len(lines) < _MOST_LINES and (below := _NEXT.match(text, lines[-1].end())) is not None:
+        lines.append(below)
+    end, bare = lines[-1].end(), _BARE.fullmatch(match["title"])
+    title = " ".join(line["title"] for line in lines)
+    is_heading = _names_part(title) or (parse(title) is not None and _is_titled(lines[-1]["title"].rstrip(".")))
+    if (
+        is_heading
+        and len(lines) > 1
+        and not text[end + 1 : end + 1 + _WINDOW].partition("\n")[0].strip()
+        and not (bare and bare["decimal"])
+        and all(abs(_middle(line) - _middle(match)) <= _MOST_ASIDE for line in lines)
+    ):
+        return title, end
+    return match["title"], match.end()
+
+
+def _middle(line: re.Match[str]) -> float:
+    return len(line["indent"].expandtabs()) + len(line["title"]) / 2
+
+
+def _is_titled(title: str) -> bool:
+    return could_be_title(title) and (_TITLE_CASE.fullmatch(title) is not None or _is_in_capitals(title))
+
+
+def _names_part(title: str) -> bool:
+    return _PART_OF_PAPER.search(title) is not None and _is_titled(title)
+
+
+def _number(title: str) -> Numbered | None:
+    match = _BARE.fullmatch(title)
+    if match is None:
+        number = parse(title)
+        is_address = number is not None and number.kind is Kind.DECIMAL and "." not in title.split()[0]
+        return None if is_address else number
+    if match["roman"]:
+        return Numbered(Kind.ROMAN, (roman_value(match["roman"]),), 1, "")
+    if match["letter"]:
+        return Numbered(Kind.LETTER, (ord(match["letter"]) - ord("A") + 1,), 1, "")
+    return Numbered(Kind.DECIMAL, (int(match["decimal"]),), 1, "")
+
+
+def _is_in_capitals(title: str) -> bool:
+    return title.isupper() and could_be_title(title) and _CENTRED_CAPITALS.fullmatch(title) is not None
+
+
+def _is_in_the_middle(text: str, match: re.Match[str], indent: int, slack: int) -> bool:
+    around = text[max(0, match.start() - _WINDOW) : match.start()], text[match.end() : match.end() + _WINDOW]
+    middle = _middle(match)
+    for block in around[::-1]:
+        full = [
+            line for line in block.split("\n")[1:] if len(line.rstrip()) >= _FULL_LINE and "   " not in line.strip()
+        ]
+        if full:
+            left = min(len(line) - len(line.lstrip()) for line in full)
+            right = sorted(len(line.rstrip()) for line in full)[len(full) // 2]
+            width = right - left
+            if indent - left >= 6 and abs(middle - (left + right) / 2) <= max(slack, 0.1 * width):
+                return len(match["title"]) <= 0.85 * width
+    return not any(len(line) >= _FULL_LINE for block in around for line in block.split("\n")) and (
+        int(middle) in _USUAL_MIDDLES
+    )
+
+
+def _opening(lines: Sequence[_Centred]) -> list[_Centred]:
+    """Leave out lines that do not open prose: lines of addresses, captions, poems and quotes, and page numbers."""
+    found: list[_Centred] = []
+    for place in range(len(lines) - 1, -1, -1):
+        line, above = lines[place], lines[place - 1] if place else None
+        first = line.body.partition("\n")[0]
+        is_above = above is not None and above.title == line.above.strip()
+        is_over = bool(found and first.strip()) and found[-1].title.startswith(first.strip())
+        before, after = line.above.strip(), line.below.strip()
+        is_alone = not before and not after
+        if line.is_bare:  # between the last line of a paragraph and the first of the next
+            opens = is_over or not after or after[0].isupper() or not after[0].isalnum()
+            is_alone = opens and (is_above or not before or _SENTENCE_END.search(before) is not None)
+            if line.number is not None and line.number.kind is Kind.DECIMAL and not is_above:
+                is_alone = is_alone and bool(before and after)  # else a page number
+        if is_alone and line.body.strip() and (is_over or line.is_part or _is_prose(line)):
+            found.append(line)
+    return found[::-1]
+
+
+def _is_prose(line: _Centred) -> bool:
+    """Whether the text below a line is not centred itself, and no verse."""
+    block = line.body.partition("\n\n")[0].split("\n")
+    if not block[0].strip() or len(block[0]) - len(block[0].lstrip()) > line.indent - 4:
+        return False
+    rows = [row.strip() for row in block if row.strip()]
+    is_verse = (
+        len(rows) > 1
+        and max(map(len, rows)) < _FULL_LINE
+        and all(row.lstrip("\"'\u201c")[:1].isupper() for row in rows)
+    )
+    return not is_verse
+
+
+def _levels(lines: Sequence[_Centred]) -> Iterator[Heading]:
+    """Number the levels: parts of an opinion, then capitals and roman numbers, letters, arabic numbers."""
+    last: dict[Kind, int] = {}
+    base, before = 1, ""
+    for line in lines:
+        level, number = base, line.number
+        if line.is_part:
+            if line.title.casefold() == before:
+                continue
+            level, base = 1, 2
+            last.clear()
+        elif number is None or number.kind is Kind.NAMED:
+            level = base if number is None else number.level
+            last.pop(Kind.LETTER, None)
+            last.pop(Kind.DECIMAL, None)
+        else:
+            kind, value = number.kind, number.number[0]
+            if (
+                kind is Kind.ROMAN
+                and len(line.title.rstrip(".")) == 1
+                and last.get(Kind.LETTER) == ord(line.title[0]) - 65
+            ):
+                kind, value = Kind.LETTER, ord(line.title[0]) - 64
+            order = (Kind.ROMAN, Kind.LETTER, Kind.DECIMAL)
+            above = [other for other in order[: order.index(kind)] if other in last]
+            is_new = (
+                value == last.get(kind, 0)
+                if len(number.number) > 1
+                else last.get(kind, 0) < value <= last.get(kind, 0) + 2
+            )
+            if not is_new or (line.is_bare and kind is not Kind.ROMAN and not above):
+                continue
+            level += len(above) + len(number.number) - 1
+            last = {other: last[other] for other in above} | {kind: value}
+        before = line.title.casefold()
+        yield Heading(line.title, level, line.start)
+
 
 _RULE = re.compile(r"([=\-~^\"'`#*+:._])\1{2,}[ \t]*$")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*+\n){4,}+")  # possessive: no memory for each line

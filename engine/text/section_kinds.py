@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.text.document import Document
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 
 WINDOW_CHARS = 400  # of text that is classified together: two or three citations
 LEAST_CITED = 0.8  # share of windows full of citations, in a section of references without such a heading

@@ -13,8 +13,7 @@ from itertools import groupby
 
 from engine.errors import QueryError
 from engine.text.document import Document
-from engine.text.segmentation import sentence_starts
-from engine.text.spans import Section, Span
+from engine.text.segmentation import Section, Span, sentence_starts
 
 _LEAST_CHARACTERS = 30  # a shorter sentence is joined with the next one
 _HEADING = (

@@ -18,7 +18,7 @@ from torch import Tensor
 from engine.encoders.encoder import SegmentedDocument, Vectors
 from engine.errors import MissingExtra, TrainingError
 from engine.index import Index
-from engine.text.spans import Coverage
+from engine.text.segmentation import Coverage
 from engine.training.corpus import TrainingCorpus
 
 Positions = NDArray[np.int64]

@@ -17,7 +17,7 @@ from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.trainable import Embedded, TrainableEncoder
 from engine.errors import TrainingError
 from engine.text.document import Document
-from engine.text.spans import Chunk, Section
+from engine.text.segmentation import Chunk, Section
 
 BatchT = TypeVar("BatchT")
 

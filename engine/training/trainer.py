@@ -31,7 +31,7 @@ from engine.encoders.hardware import default_dtype
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
 from engine.scoring.evidence import Scoring, chunk_component, chunk_weights, reference_threshold, thresholds
-from engine.scoring.lists import segment_max
+from engine.scoring.similarity import segment_max
 from engine.text.document import Document
 from engine.training.corpus import Judgments, TrainingCorpus, readable
 from engine.training.history import (

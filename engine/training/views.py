@@ -20,8 +20,7 @@ import numpy as np
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError, TrainingError
 from engine.text.document import Document
-from engine.text.segmentation import sentence_starts
-from engine.text.spans import Section, Span
+from engine.text.segmentation import Section, Span, sentence_starts
 from engine.training.task import epoch_slice, step_generator
 
 _WORD = re.compile(r"\S+")

@@ -1,8 +1,17 @@
-"""The terms of documents outside of body text, counted apart, so that a search can leave kinds of sections out.
+"""The terms of documents outside of body text, and of their titles, counted apart, so that a search can leave them out.
+
+A title states in a few words what a document is about; in a long text these are lost among thousands. So each
+occurrence of a term in the title counts several times, such that the title adds `TITLE_SHARE` of the text's
+occurrences. That is a mixture of the language models of text and title (Ogilvie & Callan 2003, SIGIR), in
+whole numbers, so that counts stay counts. The length of the document does not change, so the terms of a text
+have the same weight with and without a title: a document without a title has no advantage over those with one.
+
+Only a title that is in the text counts more, since only there can it be shown. The name of a file, or a title
+that is stored apart from the text, changes nothing.
 
 Occurrences are grouped by document, and by the set of kinds of the sections that they touch: a pair of words can
 begin in one section and end in the next. Occurrences in the title form groups of their own, in which each counts once,
-since an occurrence in the title counts the more often the longer the text is (`engine.words.titles`). Occurrences that
+since an occurrence in the title counts the more often the longer the text is. Occurrences that
 a search leaves out are subtracted from the counts of the whole document, without rounding. A pair of words never joins
 across a section that is left out.
 
@@ -11,6 +20,7 @@ Letters in shapes: N documents, A sections of one, S sections of all, G groups, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -20,8 +30,48 @@ from numpy.typing import NDArray
 
 from engine.text.document import Document
 from engine.text.section_kinds import section_bits
+from engine.text.segmentation import Span
 from engine.words.segmenter import Terms
-from engine.words.titles import TITLE_SHARE
+
+TITLE_SHARE = 0.15  # share of all occurrences in a text that its title adds to the counts
+FRONT_CHARS = 4_000  # first characters of a text, which are searched for its title
+_MOST_WORDS = 100  # of a title; a longer one is a paragraph
+_WORD = re.compile(r"\w+")
+_SIGNS = r"(?:[^\w\n]|_)*"
+_LINE_END = re.compile(f"{_SIGNS}$", re.MULTILINE)
+
+
+def title_span(document: Document) -> Span | None:
+    """The span of the title near the beginning of the text, as lines of its own; None if it is not there.
+
+    Case, punctuation and line breaks may differ; "Title:" or "Subject:" may precede the title.
+    """
+    words = _WORD.findall(document.title)
+    if not 0 < len(words) <= _MOST_WORDS:
+        return None
+    if document.text.startswith(document.title) and _LINE_END.match(document.text, len(document.title)):
+        first = document.title.index(words[0])  # most readers begin the text with the title
+        return Span(first, document.title.rindex(words[-1]) + len(words[-1]))
+    title = r"[\W_]+".join(map(re.escape, words))
+    line = rf"^(?:{_SIGNS}(?:title|subject) *:)?{_SIGNS}({title}){_SIGNS}$"
+    found = re.search(line, document.text[:FRONT_CHARS], re.IGNORECASE | re.MULTILINE)
+    return None if found is None else Span(*found.span(1))
+
+
+def in_title(spans: NDArray[np.int64], title: Span) -> NDArray[np.bool_]:
+    """Which of some spans (n, 2) are in the title, (n,)."""
+    return (spans[:, 0] >= title.start) & (spans[:, 1] <= title.stop)
+
+
+def repeats(spans: NDArray[np.int64], title: Span | None) -> NDArray[np.int64]:
+    """How often each occurrence of a term counts (n,): once, or more often inside the title."""
+    counts = np.ones(len(spans), np.int64)
+    if title is not None:
+        is_inside = in_title(spans, title)
+        n_inside = max(1, int(np.count_nonzero(is_inside)))
+        counts[is_inside] += round(TITLE_SHARE * len(spans) / n_inside)
+    return counts
+
 
 IN_TITLE = 16  # added to the kinds of a group of occurrences in the title
 
@@ -146,5 +196,5 @@ def left_out(apart: Apart[Any], skip: int, lengths: NDArray[np.float64], of_grou
 
 
 def _more_often(lengths: NDArray[np.float64], in_titles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many additional times an occurrence in the title counts (N,), as in `engine.words.titles.repeats`."""
+    """How many additional times an occurrence in the title counts (N,), as in `engine.words.apart.repeats`."""
     return np.rint(TITLE_SHARE * lengths / np.maximum(in_titles, 1))

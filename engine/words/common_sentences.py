@@ -20,8 +20,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from engine.text.segmentation import sentence_starts
-from engine.text.spans import Span
+from engine.text.segmentation import Span, sentence_starts
 from engine.words.languages import UNSPACED
 
 MOST_DOCUMENTS = 8  # documents that share a sentence which still counts; as many as `Scoring.exceeding`

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 
 import stop_words
 
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 from engine.words.languages import UNSPACED, normal_form, stop_words_of
 from engine.words.segmenter import segmenter_of
 

@@ -1,7 +1,7 @@
-"""How well a document accounts for the terms of a query, without any network. Pure array functions.
+"""How well documents account for the terms of a query, by how probable each term is in the corpus. Pure functions.
 
 With tf counts, |d| occurrences of all terms in d, and p(t) the probability of t in the corpus (an occurrence in
-the title counts several times in tf, once in |d|; see `engine.words.titles`):
+the title counts several times in tf, once in |d|; see `engine.words.apart`):
 
     a_t = 1 + ln tf_q(t)             b_t(d) = ln(1 + alpha tf_d(t) / (|d| p(t)))
     s(q, d) = min(1, sum_t a_t b_t(d) / sum_t a_t b_t(q))                            in [0, 1]
@@ -20,18 +20,93 @@ a long document scores no lower than a short one, and s is 1 if a document has a
 It is the containment of Broder (1997, "On the resemblance and containment of documents"), over
 words, or pairs of words as shingles, that are weighted by their information.
 
-Letters in shapes: N documents, T their terms, Q terms of the query.
+For several queries a table is inverted once; they are given together, or come one after another.
+
+Letters in shapes: V terms of the statistics, T terms looked up, N documents, Q terms of the query, K queries, U
+distinct terms of all queries, M their places in the table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.words.counts import KeptTable, TermCounts, TermTable
-from engine.words.statistics import TermStatistics
+from engine.words.apart import ranges
+from engine.words.counts import KeptTable, TermCounts, TermTable, WordTables
+
+
+@dataclass(frozen=True, slots=True)
+class TermStatistics:
+    """Occurrences of one kind of term in a corpus; terms that occurred only once are not kept."""
+
+    terms: NDArray[np.uint32]  # (V,) rising
+    counts: NDArray[np.uint32]  # (V,) at least 2
+    total: int  # occurrences of all terms
+
+    def probabilities(self, terms: NDArray[np.uint32]) -> NDArray[np.float64]:
+        """p(t) (T,) in (0, 1]: count over total, where a term that is not kept counts 1."""
+        counts = np.ones(len(terms))
+        if len(self.terms):
+            at = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
+            counts = np.where(self.terms[at] == terms, self.counts[at], 1).astype(np.float64)
+        return counts / max(1, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """The statistics of a corpus: of its words, and of its pairs."""
+
+    words: TermStatistics
+    pairs: TermStatistics
+
+
+def collect(tables: Iterable[WordTables]) -> Statistics:
+    """Add up the counts of a corpus, which comes in parts; memory is that of its distinct terms."""
+    words, pairs = _Sum(), _Sum()
+    for part in tables:
+        words.add(part.words)
+        pairs.add(part.pairs)
+    return Statistics(words.statistics(), pairs.statistics())
+
+
+class _Sum:
+    """Counts by term; parts are merged once they are as large as the sum so far, so each is sorted only a few times."""
+
+    def __init__(self) -> None:
+        self._terms = np.empty(0, np.uint32)
+        self._counts = np.empty(0, np.int64)
+        self._waiting: list[tuple[NDArray[np.uint32], NDArray[np.int64]]] = []
+        self._n_waiting = 0
+
+    def add(self, table: TermTable) -> None:
+        self._waiting.append(_summed(table.terms, table.counts.astype(np.int64)))
+        self._n_waiting += len(self._waiting[-1][0])
+        if self._n_waiting > max(1 << 20, len(self._terms)):
+            self._merge()
+
+    def _merge(self) -> None:
+        parts = [(self._terms, self._counts), *self._waiting]
+        self._terms, self._counts = _summed(
+            np.concatenate([terms for terms, _ in parts]), np.concatenate([counts for _, counts in parts])
+        )
+        self._waiting, self._n_waiting = [], 0
+
+    def statistics(self) -> TermStatistics:
+        self._merge()
+        kept = self._counts > 1
+        counts = np.minimum(self._counts[kept], np.iinfo(np.uint32).max).astype(np.uint32)
+        return TermStatistics(self._terms[kept], counts, int(self._counts.sum()))
+
+
+def _summed(terms: NDArray[np.uint32], counts: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    order = np.argsort(terms, kind="stable")
+    terms, counts = terms[order], counts[order]
+    first = np.flatnonzero(np.concatenate([[True], terms[1:] != terms[:-1]])) if len(terms) else np.empty(0, np.int64)
+    return terms[first], np.add.reduceat(counts, first) if len(first) else counts
+
 
 ALPHA = 0.05
 
@@ -163,3 +238,78 @@ def scores(query: QueryTerms, table: TermCounts | KeptTable) -> NDArray[np.float
     found = matches(query, table)
     summed = np.bincount(found.documents, found.shares, minlength=table.n_documents)
     return np.minimum(1.0, summed)
+
+
+FEWEST_QUERIES = 8  # from which on inverting the table is cheaper than a pass for each query
+MOST_PLACES = 1 << 23  # terms in documents that are inverted in memory, in 6 bytes each
+_PLACE_BITS = 23  # of a number that sorts places by term
+
+
+def scores_of_many(queries: Sequence[QueryTerms], table: TermCounts | KeptTable) -> NDArray[np.float64]:
+    """s(q, d) (K, N) in [0, 1], equal to `engine.words.likelihood.scores` for each query to the last digit."""
+    found = np.zeros((len(queries), table.n_documents))
+    if len(queries) < FEWEST_QUERIES:
+        for row, query in enumerate(queries):
+            found[row] = scores(query, table)
+        return found
+    turned = _turned(queries, table)
+    for row, query in enumerate(queries):
+        found[row] = turned.scores(query)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class InvertedTable:
+    """The places of each term of some queries, or of all terms, in a table."""
+
+    terms: NDArray[np.uint32]  # (U,) rising
+    starts: NDArray[np.int64]  # (U + 1,) first place of each term, and M
+    documents: NDArray[np.integer]  # (M,) rising within a term
+    counts: NDArray[np.integer]  # (M,)
+    lengths: NDArray[np.float64]  # (N,) |d|
+
+    def scores(self, query: QueryTerms) -> NDArray[np.float64]:
+        """s(q, d) (N,), equal to `engine.words.likelihood.scores` to the last digit."""
+        places, terms = self.places(query)
+        documents = self.documents[places]
+        shares = shares_of(query, terms, self.counts[places], self.lengths[documents])
+        # The terms rise, so each document adds up its shares in the same order as `scores` does.
+        return np.minimum(1.0, np.bincount(documents, shares, minlength=len(self.lengths)))
+
+    def places(self, query: QueryTerms) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All places of a query's terms, and for each the place of its term in the query; the terms rise."""
+        at = np.minimum(np.searchsorted(self.terms, query.terms), len(self.terms) - 1)
+        sizes = (self.starts[at + 1] - self.starts[at]) * (self.terms[at] == query.terms)
+        return ranges(self.starts[at], sizes), np.repeat(np.arange(len(at)), sizes)
+
+
+def _turned(queries: Sequence[QueryTerms], table: TermCounts | KeptTable) -> InvertedTable:
+    terms = np.unique(np.concatenate([query.terms for query in queries]))
+    ones = np.ones(len(terms))
+    found = shared_terms(QueryTerms(terms, ones, ones), table)
+    order = np.argsort(found.terms, kind="stable")
+    starts = np.searchsorted(found.terms[order], np.arange(len(terms) + 1))
+    return InvertedTable(terms, starts, found.documents[order], found.counts[order], table.lengths())
+
+
+def inverted(table: TermCounts) -> InvertedTable | None:
+    """All terms of a table, for many queries one after another; None if there are none, or more than `MOST_PLACES`."""
+    n_places = len(table.low_bits())
+    if not 0 < n_places <= MOST_PLACES:
+        return None
+    places = np.arange(n_places)
+    documents = table.rows_at(places)
+    counts = table.counts_at(places, documents).astype(np.uint16)
+    keys = table.terms_at(places, documents).astype(np.int64) << _PLACE_BITS
+    keys |= places
+    keys.sort()
+    places = keys & ((1 << _PLACE_BITS) - 1)
+    keys >>= _PLACE_BITS
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    return InvertedTable(
+        keys[starts].astype(np.uint32),
+        np.append(starts, n_places),
+        documents.astype(np.int32)[places],
+        counts[places],
+        table.lengths(),
+    )

@@ -20,13 +20,11 @@ from numpy.typing import NDArray
 
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
-from engine.text.segmentation import sentence_starts
-from engine.text.spans import Span
-from engine.words.apart import Sections, ranges
+from engine.text.segmentation import Span, sentence_starts
+from engine.words.apart import Sections, ranges, repeats
 from engine.words.counts import MOST_COUNT, TermTable
 from engine.words.mixture import SectionShares
 from engine.words.segmenter import Terms, segmenter_of
-from engine.words.titles import repeats
 
 _PHRASE = re.compile(r"(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])")
 _CLAUSE = re.compile(r";\s+")  # of claims and statutes

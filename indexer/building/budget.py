@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import BudgetExceeded
-from engine.text.spans import Coverage
+from engine.text.segmentation import Coverage
 from indexer.building.pipeline import BATCH_CHARS, LOOKUP_BATCHES
 from indexer.generation.resources import Footprint
 

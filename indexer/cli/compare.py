@@ -10,7 +10,7 @@ import click
 
 from engine.errors import QueryError
 from engine.search.request import AUTO, Mode, Request, parameters
-from engine.text.outside import json_text
+from engine.text.cleaning import json_text
 from indexer.cli.options import (
     collected,
     device_option,

@@ -13,7 +13,7 @@ import click
 
 from engine.environment import refuse_windows
 from engine.errors import EngineError, faults_named
-from engine.text.outside import safe
+from engine.text.cleaning import safe
 from indexer.cli.options import TYPED, OrderedGroup
 from indexer.cli.terminal import LOG_OPTION, json_log
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.search.request import Request
+from engine.text.cleaning import json_text
 from engine.text.document import Document
-from engine.text.outside import json_text
 from indexer.cli.options import FAILED, device_option, json_option, opened_index, request_options
 from indexer.cli.reading import (
     Queries,

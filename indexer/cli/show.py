@@ -17,8 +17,8 @@ from engine.errors import QueryError
 from engine.index import Index
 from engine.report.contract import outline
 from engine.report.lines import Line, Run, Style, line, shortened, table
+from engine.text.cleaning import json_text
 from engine.text.document import Document, MetadataValue, Scalar, section_label
-from engine.text.outside import json_text
 from indexer.cli.options import device_option, existing_index_argument, json_option, opened_index
 from indexer.cli.output import check_picture, opened_output, output_option, write_picture
 from indexer.cli.reading import (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self, TextIO, TypeAlias
 import click
 
 from engine.report.lines import Line, Style, plain
-from engine.text.outside import json_text, safe
+from engine.text.cleaning import json_text, safe
 
 if TYPE_CHECKING:
     from rich.table import Table

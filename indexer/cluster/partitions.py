@@ -18,8 +18,7 @@ from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
 from engine.errors import ClusterError, EngineError
 from engine.scoring.evidence import Scoring
-from engine.search.local_partition import LocalPartition
-from engine.search.partition import Partition, Ranked, Ranks, Selection, Shown, Survey
+from engine.search.partition import LocalPartition, Partition, Ranked, Ranks, Selection, Shown, Survey
 from engine.search.query import Prepared
 from engine.search.scorer import Exact
 from engine.store.snapshot import IndexSnapshot, Positions

@@ -15,8 +15,7 @@ from engine.store.shards import Shard
 from engine.store.snapshot import IndexSnapshot, Positions
 from engine.store.writer import Replacement, Writer, open_writers, staged_shards
 from engine.words.apart import ranges
-from engine.words.counts import join
-from engine.words.packing import pack, unpacked
+from engine.words.counts import join, pack, unpacked
 from indexer.generation.generations import generation_state, publish_generation
 from indexer.generation.resources import DiskGuard
 

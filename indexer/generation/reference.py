@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, QueryError, named_faults
-from engine.scoring.evidence import Scoring
-from engine.scoring.floor import LEVELS, FloorTable
+from engine.scoring.evidence import LEVELS, FloorTable, Scoring
 from engine.search.query import Prepared, Query, prepare
 from engine.search.scorer import Scorer
 from engine.store.partitioned import Snapshot, open_snapshot
@@ -20,7 +19,7 @@ from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_orde
 from engine.store.snapshot import Positions
 from engine.store.writer import PartitionWriters, Writer, open_writers
 from engine.text.document import Document
-from engine.text.spans import Coverage, Section
+from engine.text.segmentation import Coverage, Section
 
 FIRST_DOCUMENTS = 100  # most documents of the sample that `later` encodes before the first query
 FIRST_TOKENS = 300_000  # most tokens of these documents; half a minute on two cores

@@ -35,7 +35,7 @@ from engine.errors import DocumentError
 from engine.readers import FORMATS, Unreadable, read_file
 from engine.readers.fields import USUAL, Fields
 from engine.text.document import Document, without_gz
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 
 Result: TypeAlias = Document | Unreadable | int  # a number is of a line, or ends the results of a request
 

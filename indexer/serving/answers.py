@@ -17,7 +17,7 @@ from engine.result import SectionMatrix, recorded_encoder
 from engine.search.request import Request
 from engine.store.lookup import check_fields, stored_fields, stored_values
 from engine.text.document import Document
-from engine.text.spans import Coverage
+from engine.text.segmentation import Coverage
 from engine.views import Result
 from engine.work import step
 from indexer.request_fields import request_of

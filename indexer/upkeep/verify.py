@@ -1,8 +1,7 @@
 """Compares every file and row of an index with what was recorded at writing; with `--deep`, samples with their text.
 
-Changes nothing.
-
-Checksums show that a file is unchanged since it was written; this check shows that its contents match the text.
+Checksums show that a file is unchanged since it was written; samples show that its contents match the text. Changes
+nothing.
 """
 
 from __future__ import annotations

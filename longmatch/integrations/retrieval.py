@@ -18,7 +18,7 @@ from engine.result import shown_spans
 from engine.scoring.parts import SectionPair
 from engine.search.request import Request
 from engine.text.document import Document, section_label
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 from engine.views import Hit, Result
 from engine.words.places import TermPlaces
 from longmatch.index import Index

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.encoders.encoder import EncodedDocument, unit
 from engine.store.writer import Writer
-from engine.text.spans import Chunk, Coverage
+from engine.text.segmentation import Chunk, Coverage
 from tests.fakes import make_document
 
 WIDTH = 16

@@ -17,7 +17,7 @@ from engine.encoders.colde import ColdeConfig, ColdeEncoder
 from engine.encoders.encoder import ModelExplanation, ModelPair, strongest_pairs
 from engine.encoders.smith import DocumentEncoder, SmithEncoder, document_windows, rollout
 from engine.encoders.smith_config import Combination
-from engine.text.spans import Chunk
+from engine.text.segmentation import Chunk
 from tests.encoders.tiny import SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith
 from tests.fakes import FakeEncoder, make_document
 

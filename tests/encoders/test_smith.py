@@ -28,8 +28,7 @@ from engine.encoders.smith_config import Combination, Overflow, SmithConfig, mat
 from engine.encoders.trainable import TOKEN_BUDGET
 from engine.errors import EncoderError
 from engine.text.document import Document
-from engine.text.segmentation import TokenWindow
-from engine.text.spans import Chunk
+from engine.text.segmentation import Chunk, TokenWindow
 from tests.encoders.tiny import MATCHBERT, SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith
 from tests.fakes import make_document
 

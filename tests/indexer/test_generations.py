@@ -95,7 +95,7 @@ def test_a_recall_under_the_floor_is_refused_and_the_old_generation_stays(folder
 @pytest.mark.slow
 def test_nprobe_is_raised_until_the_floor_is_reached(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall_module, "_FIRST_NPROBE", 1)
-    monkeypatch.setattr("engine.search.local_partition.TIERS", ((10, 13),))
+    monkeypatch.setattr("engine.search.partition.TIERS", ((10, 13),))
     monkeypatch.setattr("engine.store.postings.LEFT_OUT", 0.0)  # so that lists alone can miss a document
     logged: list[str] = []
     with Writer(folder) as writer:

@@ -337,7 +337,7 @@ def test_a_failed_split_leaves_nothing(
 
 @pytest.mark.slow
 def test_pages_of_an_approximate_index_join_to_the_full_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.search.local_partition.TIERS", ((4, 6), (8, 12)))
+    monkeypatch.setattr("engine.search.partition.TIERS", ((4, 6), (8, 12)))
     build(tmp_path / "one.lm", make_corpus(60), encoder=FakeEncoder(), factory="IVF4,SQ8", recall_floor=0.0)
     monkeypatch.setattr("indexer.building.rewriting.AUTO", "IVF4,SQ8")
     partition(tmp_path / "one.lm", tmp_path / "x.parts", P)

@@ -40,7 +40,7 @@ def by_lists_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither words nor document vectors name candidates, so that a poor list costs a hit."""
     chunks = partial(Scoring, word_weight=0, pair_weight=0)
     monkeypatch.setattr("engine.search.searcher.Scoring", chunks)
-    monkeypatch.setattr("engine.search.local_partition.TIERS", ((10, 14),))
+    monkeypatch.setattr("engine.search.partition.TIERS", ((10, 14),))
 
 
 def sample_of(folder: Path, n_queries: int = 20) -> RecallSample:

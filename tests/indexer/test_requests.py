@@ -9,7 +9,7 @@ import pytest
 
 from engine.readers import Unreadable
 from engine.text.document import Document
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 from indexer.reading.reader import Request, batches, pack, unpack
 
 

@@ -49,9 +49,7 @@ def test_shards_without_their_catalog_stay(folder: Path) -> None:
 def test_a_generation_published_under_a_lower_floor_is_rebuilt(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "engine.search.local_partition.TIERS", ((10, 10),)
-    )  # else all are candidates, and none is missed
+    monkeypatch.setattr("engine.search.partition.TIERS", ((10, 10),))  # else all are candidates, and none is missed
     folder = tmp_path / "x.lm"
     build(folder, corpus, encoder=FakeEncoder(), factory="IVF4,PQ2x4fs", recall_floor=0.0)
     with IndexSnapshot(folder) as snapshot:

@@ -17,7 +17,7 @@ from engine.search.request import Request
 from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from engine.views import Result
-from engine.words.packing import PackedWords
+from engine.words.counts import PackedWords
 from indexer.building.builder import build
 from indexer.upkeep.repair import repair
 from indexer.upkeep.verify import Damage, verify
@@ -31,7 +31,7 @@ CANDIDATES = 20
 def few_documents_count_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation_module, "MANY_WITHOUT_VECTORS", 30)
     monkeypatch.setattr("engine.search.candidates.SCAN_BELOW_DOCUMENTS", 30)
-    monkeypatch.setattr("engine.search.local_partition.TIERS", ((10, CANDIDATES),))
+    monkeypatch.setattr("engine.search.partition.TIERS", ((10, CANDIDATES),))
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from engine.plots import corpus_map
 from engine.plots.corpus_map import Points, TermRows, project_terms, project_vectors, term_rows
 from engine.words.counts import TermTable, count_words
+from engine.words.likelihood import TermStatistics, collect
 from engine.words.segmenter import segmenter_of
-from engine.words.statistics import TermStatistics, collect
 from tests.fakes import make_corpus
 
 

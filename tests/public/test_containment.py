@@ -14,9 +14,9 @@ from engine.index import Index
 from engine.result import Status
 from engine.search.request import Request
 from engine.text.document import Document
-from engine.text.spans import Span
+from engine.text.segmentation import Span
+from engine.words.apart import title_span
 from engine.words.segmenter import segmenter_of
-from engine.words.titles import title_span
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.search.test_on_demand import few_first_vectors
 

@@ -7,7 +7,7 @@ import pytest
 from engine.readers.reader import read_bytes
 from engine.readers.xml import read
 from engine.text.document import Document
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 
 BODY = "A sentence of the body that is long enough. " * 6
 _CPC = "<section>F</section><class>04</class><subclass>B</subclass><main-group>17</main-group><subgroup>03</subgroup>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.readers.xml import read
-from engine.search.section_weights import section_weights
+from engine.search.query import section_weights
 
 BODY = "A sentence of the body that is long enough. " * 6
 JATS = f"""<?xml version="1.0"?>

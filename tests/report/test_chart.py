@@ -13,10 +13,10 @@ import pytest
 
 from engine.index import Index
 from engine.report.chart import Chart, chart_csv, chart_docx, chart_html, claim_chart
-from engine.scoring.floor import Floor
+from engine.scoring.evidence import Floor
 from engine.scoring.parts import Breakdown, ChunkPart, SectionPair
 from engine.text.document import Document
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 from engine.text.units import Unit, divide_by
 from indexer.building.builder import build
 from tests.fakes import make_document

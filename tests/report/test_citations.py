@@ -13,7 +13,7 @@ from engine.report.citations import bibtex, references, ris
 from engine.result import Status
 from engine.scoring.parts import Breakdown
 from engine.text.document import MetadataValue
-from engine.text.spans import Coverage
+from engine.text.segmentation import Coverage
 from engine.views import Hit, Result
 from tests.fakes import make_document
 

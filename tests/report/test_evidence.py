@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.report.evidence import Mark, Run, excerpts, marked_runs
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 
 TEXT = "The old fox crosses the wide river."
 

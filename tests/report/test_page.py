@@ -22,7 +22,7 @@ from engine.report.page import document_html, matrix_html, result_page, result_p
 from engine.report.shares import summary
 from engine.search.request import Request
 from engine.text.document import LEFT_OUT, Document
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 from engine.views import Result, SectionMatrix, result_view
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document

@@ -21,7 +21,7 @@ from engine.result import Hit
 from engine.scoring.parts import TermPart
 from engine.search.request import Request
 from engine.text.document import Document
-from engine.text.spans import Section, Span
+from engine.text.segmentation import Section, Span
 from engine.words.function_words import is_content_word, is_function_word
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document

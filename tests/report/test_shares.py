@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.shares import QuerySections, rest_note, section_shares, summary
-from engine.scoring.floor import Floor
+from engine.scoring.evidence import Floor
 from engine.scoring.parts import SectionPair
 from engine.search.request import Request
+from engine.text.cleaning import json_text
 from engine.text.document import Document
-from engine.text.outside import json_text
 from engine.text.section_kinds import SectionKind
 from engine.views import result_view
 from tests.fakes import FakeEncoder, make_document

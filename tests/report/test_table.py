@@ -11,8 +11,8 @@ from engine.comparison import compare_alone
 from engine.report.lines import SHADES, columns, plain
 from engine.report.table import coverage_note, encoding_lines, matrix_lines, result_table, shade_bounds
 from engine.result import Encoding
-from engine.scoring.floor import Floor
-from engine.text.spans import Coverage
+from engine.scoring.evidence import Floor
+from engine.text.segmentation import Coverage
 from engine.views import SectionMatrix
 from tests.fakes import FakeEncoder, make_document
 

@@ -24,13 +24,12 @@ from engine.scoring.evidence import (
 from engine.scoring.parts import Breakdown
 from engine.scoring.similarity import Matches
 from engine.text.document import Document
-from engine.text.spans import Chunk, Section, Span
+from engine.text.segmentation import Chunk, Section, Span
 from engine.words.counts import count_documents
-from engine.words.likelihood import query_terms, scores
+from engine.words.likelihood import collect, query_terms, scores
 from engine.words.mixture import Mixture
 from engine.words.places import QueryText
 from engine.words.segmenter import WordSegmenter
-from engine.words.statistics import collect
 
 PLAIN = Scoring(chunk_weight=1, word_weight=0, pair_weight=0, root=1.0)
 NOTHING = Document("q", "q", "", (Section("", (), 0, 0),))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import longmatch
-from engine.scoring.floor import Floor, FloorTable
+from engine.scoring.evidence import Floor, FloorTable
 from engine.text.document import Document
 
 SUBJECTS = ("heron", "turbine", "ledger", "violin", "glacier", "orchard")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
-from engine.scoring.lists import (
+from engine.scoring.similarity import (
     RankedLists,
     best_by_document,
     first_places,

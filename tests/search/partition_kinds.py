@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.scoring.evidence import Scoring
-from engine.search.local_partition import LocalPartition
-from engine.search.partition import Partition
+from engine.search.partition import LocalPartition, Partition
 from engine.store.snapshot import IndexSnapshot
 from tests.ray_cluster import ray_cluster
 

@@ -22,10 +22,10 @@ from engine.store.files import coarse
 from engine.store.reference import Reference
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
-from engine.text.spans import Chunk, Coverage, Section, Span
+from engine.text.segmentation import Chunk, Coverage, Section, Span
 from engine.words.counts import count_documents
+from engine.words.likelihood import collect
 from engine.words.segmenter import segmenter_of
-from engine.words.statistics import collect
 from tests.fakes import make_document
 from tests.text.test_section_kinds import BODY, CITED, THANKS, document
 

@@ -14,7 +14,7 @@ from engine.index import Index
 from engine.result import Result, SectionNovelty, Status
 from engine.search.request import Mode, Request
 from engine.text.document import Document
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.search.test_on_demand import few_first_vectors
 from tests.strict_schema import check

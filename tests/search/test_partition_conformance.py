@@ -13,8 +13,7 @@ import pytest
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import QueryError
 from engine.scoring.evidence import COMPONENTS, CONTAINMENT, Scoring
-from engine.search.local_partition import LocalPartition
-from engine.search.partition import Partition, Ranks, Selection
+from engine.search.partition import LocalPartition, Partition, Ranks, Selection
 from engine.search.query import Prepared, Query, as_stored, prepare
 from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document

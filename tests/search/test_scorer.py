@@ -15,7 +15,7 @@ from engine.search.request import Request
 from engine.search.scorer import Scorer
 from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
-from engine.words.packing import PackedWords
+from engine.words.counts import PackedWords
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 
@@ -59,7 +59,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> dict[str, Counter[int]]:
 def test_each_candidate_is_read_once(
     folder: Path, reads: dict[str, Counter[int]], monkeypatch: pytest.MonkeyPatch, k: int, exact: bool
 ) -> None:
-    monkeypatch.setattr("engine.search.local_partition.TIERS", ((10, 20), (20, 40)))
+    monkeypatch.setattr("engine.search.partition.TIERS", ((10, 20), (20, 40)))
     with Index.open(folder, encoder=FakeEncoder()) as index:
         query = index.stored_query("doc003")
         for counts in reads.values():

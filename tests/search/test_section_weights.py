@@ -9,11 +9,11 @@ import pytest
 from engine.comparison import compare_alone
 from engine.errors import QueryError
 from engine.readers.jsonl import read
+from engine.search.query import kinds_without_weight, names_of_sections, section_weights
 from engine.search.request import Request, parse_weights
-from engine.search.section_weights import kinds_without_weight, names_of_sections, section_weights
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 from tests.fakes import FakeEncoder, make_document
 from tests.text.test_section_kinds import BODY, CITED, document
 

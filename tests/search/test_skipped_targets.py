@@ -23,7 +23,7 @@ from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 from indexer.building.builder import EncodeNow, build
 from indexer.building.rewriting import partition
 from indexer.generation.compaction import compact
@@ -140,7 +140,7 @@ def expected_scores(
 @pytest.fixture(autouse=True)
 def lists_at_any_size(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few candidates, so that approximate searches leave documents out."""
-    monkeypatch.setattr("engine.search.local_partition.TIERS", ((10, 20), (20, 40)))
+    monkeypatch.setattr("engine.search.partition.TIERS", ((10, 20), (20, 40)))
     yield
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.store.documents import content_hash, stored_documents
 from engine.store.writer import Writer
 from engine.text.document import Document
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 from tests.fakes import FakeEncoder, make_document
 
 DOCUMENT = Document(

@@ -14,9 +14,8 @@ from engine.store.files import Checksum
 from engine.store.postings import BLOCK_DOCUMENTS, LEFT_OUT, MOST_LEFT_OUT, Postings
 from engine.text.document import Document
 from engine.words.counts import TermTable, WordTables, count_words
-from engine.words.likelihood import ALPHA, QueryTerms, query_terms, scores
+from engine.words.likelihood import ALPHA, QueryTerms, TermStatistics, collect, query_terms, scores
 from engine.words.segmenter import WordSegmenter
-from engine.words.statistics import TermStatistics, collect
 
 
 @pytest.fixture

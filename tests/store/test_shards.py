@@ -12,9 +12,8 @@ from engine.encoders.encoder import EncodedDocument
 from engine.errors import StorageError
 from engine.store.files import checksum, map_file
 from engine.store.shards import Shard, parse_shard, part_digests, shard_arrays, shard_file, write_shard
-from engine.text.spans import Chunk, Coverage
-from engine.words.counts import WordTables, count_documents
-from engine.words.packing import PackedTable, PackedWords, unpacked
+from engine.text.segmentation import Chunk, Coverage
+from engine.words.counts import PackedTable, PackedWords, WordTables, count_documents, unpacked
 from engine.words.segmenter import WordSegmenter
 from tests.fakes import FakeEncoder, make_corpus
 

@@ -9,7 +9,7 @@ import pytest
 from engine.errors import DocumentError
 from engine.readers import read_bytes
 from engine.text.document import Document, text_id, text_title
-from engine.text.spans import Section, Span
+from engine.text.segmentation import Section, Span
 
 HEADED = "Introduction\n\n" + "Foxes hunt at night. " * 20 + "\n\nMethods\n\n" + "They were watched. " * 20
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from engine.text.outside import json_text, safe
+from engine.text.cleaning import json_text, safe
 
 EVERY_CHARACTER = "".join(map(chr, range(0x11000)))
 

@@ -6,8 +6,7 @@ import pytest
 
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
-from engine.text.segmentation import divide
-from engine.text.spans import Heading, Section
+from engine.text.segmentation import Heading, Section, divide
 
 BODY = "Pumps move water from the lower to the upper basin, and the valves keep it there until it is wanted. " * 4
 CITED = (

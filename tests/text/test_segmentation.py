@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from engine.text.segmentation import (
     MAX_SECTION_CHARS,
+    Heading,
+    Section,
     TokenWindow,
     _is_abbreviation,
     divide,
     fill_windows,
     sentence_starts,
 )
-from engine.text.spans import Heading, Section
 
 TEXT = st.text(st.sampled_from("ab .\n\f\t!?A1é\u3000-"), max_size=600) | st.text(max_size=200)
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import QueryError
 from engine.text.document import Document
-from engine.text.spans import Section
+from engine.text.segmentation import Section
 from engine.text.units import Unit, divide_by
 from tests.fakes import make_document
 

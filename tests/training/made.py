@@ -16,7 +16,7 @@ from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.smith_config import SmithConfig
 from engine.encoders.trainable import Embedded, MeanEncoder
 from engine.text.document import Document
-from engine.text.spans import Chunk, Coverage
+from engine.text.segmentation import Chunk, Coverage
 from engine.training.corpus import Judgments, TrainingCorpus
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Source
 from engine.training.history import History

@@ -11,7 +11,7 @@ from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.trainable import MeanEncoder
 from engine.errors import TrainingError
 from engine.text.document import Document
-from engine.text.spans import Section, Span
+from engine.text.segmentation import Section, Span
 from engine.training.views import (
     SAMPLERS,
     Sampling,

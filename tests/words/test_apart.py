@@ -9,14 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.text.spans import Span
-from engine.words.apart import Sections
-from engine.words.counts import KeptTable, TermTable, WordTables, counted, join, kept_table
-from engine.words.inverted import scores_of_many
-from engine.words.likelihood import QueryTerms, matches, scores
-from engine.words.packing import PackedWords, pack, unpacked
+from engine.text.segmentation import Span
+from engine.words.apart import TITLE_SHARE, Sections
+from engine.words.counts import KeptTable, PackedWords, TermTable, WordTables, counted, join, kept_table, pack, unpacked
+from engine.words.likelihood import QueryTerms, matches, scores, scores_of_many
 from engine.words.segmenter import segmenter_of
-from engine.words.titles import TITLE_SHARE
 
 WORDS = ["bees", "roads", "pumps", "valves", "honey", "the", "x"]
 JOINTS = [" ", "\n\n", ". ", " - ", ""]

@@ -14,7 +14,7 @@ from engine.report.page import result_page
 from engine.report.table import result_table
 from engine.search.request import Request
 from engine.text.document import Document
-from engine.text.spans import Section, Span
+from engine.text.segmentation import Section, Span
 from engine.words.common_sentences import (
     FEWEST_WITH_RUN,
     MOST_DOCUMENTS,

@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.words import inverted
-from engine.words.inverted import FEWEST_QUERIES, scores_of_many
-from engine.words.likelihood import cover_terms, query_terms, scores
-from engine.words.packing import pack
-from engine.words.statistics import collect
+from engine.words.counts import pack
+from engine.words.likelihood import FEWEST_QUERIES, collect, cover_terms, query_terms, scores, scores_of_many
 from tests.words.test_likelihood import TEXTS, table_of
 
 

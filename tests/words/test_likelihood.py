@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.words.counts import TermTable, WordTables, count_words, counted, join
-from engine.words.likelihood import ALPHA, matches, query_terms, scores
+from engine.words.likelihood import ALPHA, collect, matches, query_terms, scores
 from engine.words.segmenter import Terms, WordSegmenter
-from engine.words.statistics import collect
 
 TEXTS = st.lists(st.lists(st.integers(0, 12), max_size=15), min_size=1, max_size=6)
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.words.counts import MOST_COUNT, TermTable, WordTables, join
+from engine.words.counts import MOST_COUNT, TermTable, WordTables, gather, join, pack, unpacked
 from engine.words.likelihood import QueryTerms, scores
-from engine.words.packing import gather, pack, unpacked
 
 
 def table_of(*documents: dict[int, int]) -> TermTable:

@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from engine.text.document import Document
-from engine.text.spans import Span
+from engine.text.segmentation import Span
+from engine.words.apart import TITLE_SHARE, title_span
 from engine.words.counts import TermTable, count_documents, count_words
 from engine.words.segmenter import WordSegmenter
-from engine.words.titles import TITLE_SHARE, title_span
 from tests.fakes import make_document
 
 ENGLISH = WordSegmenter("english")

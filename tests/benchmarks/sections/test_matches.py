@@ -14,9 +14,8 @@ from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.snapshot import Positions
 from engine.words.counts import TermTable, count_words
-from engine.words.likelihood import query_terms
+from engine.words.likelihood import TermStatistics, query_terms
 from engine.words.segmenter import segmenter_of
-from engine.words.statistics import TermStatistics
 
 QUERY = "doc007"
 

@@ -10,7 +10,7 @@ from engine.index import Index
 from engine.scoring.parts import Breakdown, TermPart
 from engine.search.query import Query, pool_long
 from engine.search.request import Request
-from engine.text.spans import Chunk
+from engine.text.segmentation import Chunk
 from engine.views import Hit
 from engine.words.counts import count_words
 from engine.words.places import PAIR

@@ -37,7 +37,7 @@ from engine.encoders.encoder import ModelExplanation
 from engine.index import Index
 from engine.scoring.parts import Breakdown, ChunkPart, SectionPair
 from engine.text.document import Document
-from engine.text.spans import Chunk, Span
+from engine.text.segmentation import Chunk, Span
 from tests.benchmarks.made_runs import run_program
 from tests.benchmarks.sections.corpora import Explaining
 from tests.encoders.tiny import ENCODERS

@@ -32,7 +32,7 @@ from engine.scoring.evidence import Scoring
 from engine.search.query import Query, as_stored
 from engine.search.request import Request
 from engine.search.searcher import Searcher
-from engine.text.spans import Chunk
+from engine.text.segmentation import Chunk
 from tests.fakes import FakeEncoder, make_document
 
 TOKENS = np.array([10, 20, 30, 40])

@@ -12,7 +12,7 @@ import longmatch
 from engine.errors import DocumentError, IndexMismatch, MissingExtra, QueryError
 from engine.scoring.parts import SectionPair, TermPart
 from engine.text.document import Document
-from engine.text.spans import Span
+from engine.text.segmentation import Span
 from engine.words.places import QueryText
 from engine.words.segmenter import segmenter_of
 from longmatch import integrations
