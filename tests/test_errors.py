@@ -173,7 +173,7 @@ def test_a_failing_write_names_the_file_and_next_step(folder: Path, code: int, m
     def refuse(descriptor: int) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr("engine.store.files.os.fsync", refuse)
+    monkeypatch.setattr("engine.store.durable.os.fsync", refuse)
     with pytest.raises(EngineError) as raised:
         build(folder, make_corpus(6), encoder=FakeEncoder())
     assert str(folder) in str(raised.value) and os.strerror(code) in str(raised.value)

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import Vectors
 from engine.environment import require_one_faiss
 from engine.errors import BudgetExceeded, IndexDamaged, IndexMismatch
+from engine.store.durable import Checksum, check_file, write_durably
 from engine.store.factory import TRAINING_POINTS_PER_LIST
-from engine.store.files import Checksum, check_file, write_durably
 
 require_one_faiss()
 

@@ -34,7 +34,7 @@ from engine.store.catalog import (
     has_table,
     quoted_names,
 )
-from engine.store.files import fsync_folder
+from engine.store.durable import fsync_folder
 from engine.store.gathering import BLOCK_IDS, check_blocks, write_blocks
 
 # Demand is left out: it changes with queries, and only orders the documents that are encoded later.

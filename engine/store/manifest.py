@@ -22,7 +22,7 @@ import xxhash
 
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.catalog import CATALOG_FILE
-from engine.store.files import write_durably
+from engine.store.durable import write_durably
 
 MANIFEST_FILE = "partitions.json"
 FORMAT = "longmatch-partitions/1"

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import IndexDamaged
-from engine.store.files import Checksum, check_mapped, map_file, mapped_tensors, save_file, write_durably
+from engine.store.durable import Checksum, check_mapped, write_durably
+from engine.store.tensors import map_file, mapped_tensors, save_file
 from engine.words.counts import TermTable, WordTables
 from engine.words.likelihood import ALPHA, QueryTerms, Statistics, TermStatistics
 

@@ -26,18 +26,8 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged, StorageError
 from engine.store.catalog import NamedRow
-from engine.store.files import (
-    Checksum,
-    check_mapped,
-    check_part,
-    check_size,
-    header_stop,
-    map_file,
-    mapped_tensors,
-    read_header,
-    save_file,
-    write_durably,
-)
+from engine.store.durable import Checksum, check_mapped, check_part, check_size, write_durably
+from engine.store.tensors import header_stop, map_file, mapped_tensors, read_header, save_file
 from engine.words.apart import Apart
 from engine.words.counts import PackedTable, PackedWords, WordTables, pack
 

@@ -47,7 +47,7 @@ from engine.store.checks import (
     stored_rows,
 )
 from engine.store.documents import stored_documents
-from engine.store.files import Checksum, coarse, map_file
+from engine.store.durable import Checksum
 from engine.store.gathering import Gathering, Listed, Locations, check_locations, name_key, read_blocks
 from engine.store.manifest import ReferenceFile, read_manifest
 from engine.store.reference import (
@@ -61,6 +61,7 @@ from engine.store.reference import (
     sample_size,
 )
 from engine.store.shards import ShardSet, shard_arrays
+from engine.store.tensors import coarse, map_file
 from engine.store.where import Work, has_key, parse_where
 from engine.text.document import Document
 from engine.text.segmentation import Coverage

@@ -70,7 +70,7 @@ from engine.store.checks import (
     record_tables,
     reported_commits,
 )
-from engine.store.files import Checksum, fsync_folder
+from engine.store.durable import Checksum, fsync_folder
 from engine.store.gathering import BLOCK_IDS
 from engine.store.postings import WORD_POSTINGS_FOLDER, Postings
 from engine.store.reference import REFERENCE_FOLDER, Reference, write_reference

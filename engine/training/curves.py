@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
-from engine.store.files import write_durably
+from engine.store.durable import write_durably
 from engine.training.history import LEARNING_RATE, LOSS, MEAN, History, Series
 
 # Okabe & Ito (2008): distinguishable for colour-blind readers; without their yellow, too faint on white.

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.store.files import write_durably
+from engine.store.durable import write_durably
 
 HISTORY_FILE = "history.csv"
 CURVES_FILE = "curves.png"

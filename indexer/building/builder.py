@@ -20,8 +20,8 @@ from engine.errors import DocumentError, EngineError, IndexMismatch, QueryError,
 from engine.readers import Unreadable
 from engine.store.catalog import ANN_FOLDER, CATALOG_FILE
 from engine.store.checks import COMMITS_FILE
+from engine.store.durable import appearing
 from engine.store.factory import AUTO
-from engine.store.files import appearing
 from engine.store.lookup import stored_meta
 from engine.store.manifest import (
     MANIFEST_FILE,

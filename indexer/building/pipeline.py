@@ -36,9 +36,9 @@ from engine.readers import Unreadable
 from engine.store.catalog import rows_of
 from engine.store.checks import stored_rows
 from engine.store.documents import content_hash, stored_documents
-from engine.store.files import as_float32
 from engine.store.manifest import partition_of
 from engine.store.shards import ShardSet
+from engine.store.tensors import as_float32
 from engine.store.writer import Indexed, Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables

@@ -21,8 +21,8 @@ import numpy as np
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, IndexMismatch, RecallTooLow, named_faults
 from engine.report.lines import duration
+from engine.store.durable import appearing
 from engine.store.factory import AUTO
-from engine.store.files import appearing
 from engine.store.lookup import stored_failures
 from engine.store.manifest import is_partitioned, partition_of
 from engine.store.partitioned import Snapshot, open_snapshot

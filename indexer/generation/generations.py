@@ -18,8 +18,8 @@ from engine.errors import BudgetExceeded, IndexDamaged, RecallTooLow
 from engine.index import Index
 from engine.search.request import Request
 from engine.search.searcher import Searcher
+from engine.store.durable import Checksum
 from engine.store.factory import AUTO, index_bytes, is_exact_factory, training_size
-from engine.store.files import Checksum
 from engine.store.postings import Postings
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 from engine.store.writer import Writer

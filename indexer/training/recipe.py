@@ -22,7 +22,7 @@ from engine.encoders.encoder import Pooling
 from engine.encoders.files import CARD_FILE, MINILM_NAME
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import TrainingError
-from engine.store.files import write_durably
+from engine.store.durable import write_durably
 from engine.training.contrastive_pretraining import ViewsSettings
 from engine.training.corpus import TrainingCorpus
 from engine.training.fine_tuning import FineTuningSettings

@@ -30,7 +30,7 @@ from engine.store.checks import (
     read_meta,
     reported_commits,
 )
-from engine.store.files import Checksum, appearing, checksum, fsync_folder, unfinished_folder, write_durably
+from engine.store.durable import Checksum, appearing, checksum, fsync_folder, unfinished_folder, write_durably
 from engine.store.manifest import is_partitioned
 
 FORMAT = "longmatch-backup/1"

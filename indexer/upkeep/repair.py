@@ -14,8 +14,8 @@ from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import IndexDamaged, QueryError, RecallTooLow, named_faults
 from engine.store.catalog import CATALOG_FILE, execute_in
+from engine.store.durable import fsync_folder
 from engine.store.factory import AUTO
-from engine.store.files import fsync_folder
 from engine.store.manifest import is_partitioned, partition_folders, partition_of, read_manifest, write_manifest
 from engine.store.shards import SHARD_FOLDER
 from engine.store.writer import PartitionWriters, Writer, open_writers

@@ -31,7 +31,7 @@ from engine.store.checks import (
     reported_commits,
 )
 from engine.store.documents import content_hash, stored_documents
-from engine.store.files import Checksum, map_file
+from engine.store.durable import Checksum
 from engine.store.gathering import check_blocks
 from engine.store.lookup import stored_meta, stored_sources
 from engine.store.manifest import (
@@ -45,6 +45,7 @@ from engine.store.partitioned import Snapshot, open_snapshot
 from engine.store.postings import Postings
 from engine.store.reference import parse_reference, sample_order
 from engine.store.shards import SHARD_FOLDER, ShardSet
+from engine.store.tensors import map_file
 from engine.store.writable import index_files, named_files, newest_shard, next_shard
 from engine.text.document import Document
 from engine.words.counts import TermTable, WordTables, count_documents

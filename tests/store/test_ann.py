@@ -11,8 +11,8 @@ import pytest
 from engine.encoders.encoder import Vectors, unit
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.ann import AnnIndex, Ids
+from engine.store.durable import Checksum
 from engine.store.factory import factory_options, index_bytes, is_exact_factory, training_size
-from engine.store.files import Checksum
 
 WIDTH = 16
 
@@ -85,7 +85,7 @@ def test_a_damaged_file_is_refused_before_faiss_parses_it(
 
 
 def test_a_file_that_is_not_a_faiss_index_is_damage_even_with_its_checksum(tmp_path: Path) -> None:
-    from engine.store.files import checksum
+    from engine.store.durable import checksum
 
     path = tmp_path / "i"
     path.write_bytes(b"no index at all")

@@ -17,7 +17,7 @@ from engine.errors import IndexDamaged
 from engine.store import documents
 from engine.store.catalog import CATALOG_FILE, open_catalog
 from engine.store.checks import record_documents, record_tables
-from engine.store.files import checksum
+from engine.store.durable import checksum
 from engine.store.shards import part_digests
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writable import engine_of

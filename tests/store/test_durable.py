@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import IndexDamaged, StorageError
-from engine.store.files import Checksum, check_file, checksum, write_durably
+from engine.store.durable import Checksum, check_file, checksum, write_durably
 
 
 def test_a_written_file_matches_its_checksum(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.errors import IndexDamaged
-from engine.store.files import Checksum
+from engine.store.durable import Checksum
 from engine.store.postings import BLOCK_DOCUMENTS, LEFT_OUT, MOST_LEFT_OUT, Postings
 from engine.text.document import Document
 from engine.words.counts import TermTable, WordTables, count_words

@@ -20,7 +20,7 @@ from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.ann import AnnIndex
 from engine.store.catalog import has_log, open_reader
-from engine.store.files import Checksum
+from engine.store.durable import Checksum
 from engine.store.partitioned import open_snapshot
 from engine.store.snapshot import Documents, IndexSnapshot
 from engine.store.writer import Writer

@@ -9,26 +9,26 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from engine.store import files
-from engine.store.files import as_float32, coarse, map_file, mapped_tensors, save_file
+from engine.store import tensors
+from engine.store.tensors import as_float32, coarse, map_file, mapped_tensors, save_file
 
 TYPES = ("float16", "float32", "int8", "int32", "int64", "uint8", "uint16", "uint32")
 
 
 def test_a_file_is_that_of_safetensors_byte_for_byte(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
-    files = {
+    tensors = {
         f"{name} {number}": draw.integers(0, 99, (3, number)).astype(name) for number in range(3) for name in TYPES
     }
-    files["Größe"] = np.ones(1, np.float16)
-    save_file(files, tmp_path / "ours")
-    safetensors.numpy.save_file(files, tmp_path / "theirs")
+    tensors["Größe"] = np.ones(1, np.float16)
+    save_file(tensors, tmp_path / "ours")
+    safetensors.numpy.save_file(tensors, tmp_path / "theirs")
     assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
     content = map_file(tmp_path / "ours")
     assert content is not None
     read = mapped_tensors(content)
-    assert read.keys() == files.keys()
-    for name, tensor in files.items():
+    assert read.keys() == tensors.keys()
+    for name, tensor in tensors.items():
         np.testing.assert_array_equal(read[name], tensor)
 
 
@@ -39,9 +39,9 @@ def test_a_transposed_array_is_written_in_the_order_of_its_rows(tmp_path: Path) 
 
 
 def test_no_array_is_copied(tmp_path: Path) -> None:
-    files = {name: np.zeros(4_000_000, np.uint8) for name in "abc"}
+    tensors = {name: np.zeros(4_000_000, np.uint8) for name in "abc"}
     tracemalloc.start()
-    save_file(files, tmp_path / "x")
+    save_file(tensors, tmp_path / "x")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_000_000
@@ -50,9 +50,9 @@ def test_no_array_is_copied(tmp_path: Path) -> None:
 ALL = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
 
 
-@pytest.mark.parametrize("block", [files._BLOCK, 1_000])
+@pytest.mark.parametrize("block", [tensors._BLOCK, 1_000])
 def test_every_finite_half_is_the_same_number(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    monkeypatch.setattr(files, "_BLOCK", block)
+    monkeypatch.setattr(tensors, "_BLOCK", block)
     finite = ALL[np.isfinite(ALL)].reshape(-1, 2)
     made = as_float32(finite)
     assert made.dtype == np.float32

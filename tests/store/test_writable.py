@@ -20,7 +20,7 @@ from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, StorageError
 from engine.index import Index
 from engine.store.catalog import CATALOG_FILE, has_log
 from engine.store.checks import commits_of
-from engine.store.files import fsync_folder
+from engine.store.durable import fsync_folder
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writable import LOCK_FILE
 from engine.store.writer import Writer

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.words import inverted
+from engine.words import likelihood
 from engine.words.counts import pack
 from engine.words.likelihood import FEWEST_QUERIES, collect, cover_terms, query_terms, scores, scores_of_many
 from tests.words.test_likelihood import TEXTS, table_of
@@ -26,19 +26,19 @@ def test_scores_are_those_of_each_query_alone(
     table = pack(tables).words if is_packed else tables.words
     expected = [scores(one, table).tolist() for one in terms]
     assert scores_of_many(terms, table).tolist() == expected
-    kept = inverted.inverted(table)
+    kept = likelihood.inverted(table)
     assert kept is None or [kept.scores(one).tolist() for one in terms] == expected
 
 
 def test_many_queries_look_through_the_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
     passes: list[int] = []
-    plain = inverted.shared_terms
+    plain = likelihood.shared_terms
 
     def counted(*given: object) -> object:
         passes.append(1)
         return plain(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(inverted, "shared_terms", counted)
+    monkeypatch.setattr(likelihood, "shared_terms", counted)
     tables = table_of([[1, 2, 2], [3]])
     terms = query_terms(table_of([[2, 3]]).words, collect([tables]).words)
     found = scores_of_many([terms] * FEWEST_QUERIES, tables.words)
