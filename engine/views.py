@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from engine.plots.style import Plot
+    from engine.plots.heatmap import Plot
     from engine.report.quotes import Quote
 
 T = TypeVar("T")

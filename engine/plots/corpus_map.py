@@ -24,7 +24,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Encoder, Vectors
-from engine.plots.style import COLOURS, DARK, FAINT, MARKERS, Plot
+from engine.plots.heatmap import COLOURS, DARK, FAINT, MARKERS, Plot
 from engine.result import Cluster, Pairs, Result
 from engine.search.query import Query
 from engine.store.partitioned import Snapshot

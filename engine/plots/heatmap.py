@@ -1,21 +1,50 @@
-"""Heat maps of results: the contributions of sections of queries and hits to scores. It needs matplotlib."""
+"""Heat maps of results, with the colours, markers and files of all pictures. It needs matplotlib."""
 
 from __future__ import annotations
 
+import io
 import textwrap
+import warnings
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import QueryError
-from engine.plots.style import DPI, Plot
 from engine.report.table import no_hits
 from engine.result import Hit, Result
 from engine.text.document import Document, section_label
+
+# Okabe & Ito (2008): distinct for colour-blind readers; without their yellow, too faint on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")  # one for each colour, so that no reader depends on colours alone
+FAINT, DARK = "#8a8a8a", "#333333"
+DPI = 130
+Form = Literal["png", "svg"]
+
+
+class Plot(Figure):
+    """A figure on white that a notebook shows by itself; `savefig` writes PNG, SVG or PDF."""
+
+    def _repr_png_(self) -> bytes:
+        return figure_file(self, "png")
+
+
+def figure_file(figure: Figure, form: Form) -> bytes:
+    """Render a figure, cropped to its contents; the same figure gives the same bytes."""
+    stream = io.BytesIO()
+    metadata = {"Date": None} if form == "svg" else {}
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "longmatch"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a title may be in any script
+        figure.savefig(stream, format=form, dpi=DPI, bbox_inches="tight", pad_inches=0.12, metadata=metadata)
+    return stream.getvalue()
+
 
 _INCHES_PER_CELL = 0.3
 _SMALLEST, _LARGEST = 2.5, 11.0  # inches of the longer side of the matrix

@@ -1,20 +1,28 @@
-"""Reports as one offline file, and fragments for notebooks, rendered from templates. Nothing is loaded from elsewhere.
+"""Reports as one offline file, and fragments for notebooks: their contents as plain values, and pages from templates.
+
+The heat map of a hit has a path for each shade and no element for each cell, so that a map of 300 x 300 sections has as
+few elements as one of 3 x 3. Coordinates are computed here; the template draws.
+
+All numbers are those of `Result.to_dict`; documents add their text. A match is a section pair that is shown:
+it has a number, a colour, and a place in both texts. There is one for each section of the query that is shown.
 
 Jinja2 escapes every value; values inside of scripts are JSON without markup characters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from engine.report.contract import head_dict, place_of, result_dict, spans
-from engine.report.evidence import HitView, SectionText, hit_views, marked_runs
+from engine.encoders.encoder import strongest_pairs
+from engine.report.contract import SIDES, best_parts, head_dict, hit_dicts, place_of, result_dict, section_places, spans
 from engine.report.lines import pages_label
 from engine.report.quotes import marked_runs as quote_runs
 from engine.report.quotes import window
@@ -28,9 +36,381 @@ from engine.report.table import (
     stock_note,
     undated_note,
 )
-from engine.result import N_MATCHES, Result, SectionMatrix, SectionNovelty, Status
-from engine.text.document import Document, section_label
+from engine.result import N_MATCHES, Hit, Result, SectionMatrix, SectionNovelty, Status
+from engine.scoring.parts import PairColumns, pair_columns
+from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, section_label
 from engine.text.segmentation import Span
+from engine.words.places import after_heading
+
+SHADES = 8
+MOST_CELLS = 4_000  # cells whose contribution is shown under the pointer; the strongest
+MOST_DRAWN = 20_000  # cells that are drawn; the strongest
+_SIDE = 620  # pixels of the longer side, about
+_SMALLEST, _LARGEST = 3, 24  # pixels of a cell
+_LINE = 13  # pixels that a label needs
+_LABEL_CHARACTERS = 34
+_NUMBERED = 12  # pixels of a cell that has room for the number of its match
+_PER_CHARACTER = 6.2  # pixels, about
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The name of a row or column."""
+
+    at: float  # pixels from the beginning of the axis to the middle of the cell
+    text: str
+    full: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A cell whose match is shown in the report."""
+
+    x: int
+    y: int
+    match: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class SectionMap:
+    """All values that the picture needs; lengths in pixels."""
+
+    cell: int
+    left: int  # room for the names of rows
+    top: int  # room for the names of columns, which lean to the right
+    lean: int  # how far the name of the last column extends beyond the column
+    n_rows: int
+    n_columns: int
+    rows: tuple[Label, ...]
+    columns: tuple[Label, ...]
+    shades: tuple[tuple[int, str], ...]  # shade from 1, and the path of all its cells
+    shown: tuple[Shown, ...]
+    is_numbered: bool
+    names: tuple[tuple[str, ...], tuple[str, ...]]  # of all sections of query and target
+    cells: tuple[tuple[int, int, float], ...]  # row, column and contribution, strongest first
+    n_cells: int  # cells that contribute, listed in `cells` or not
+    most: float  # the highest contribution
+
+    @property
+    def width(self) -> int:
+        """Width of the picture, with the part of the last column's name that extends beyond the column."""
+        return self.left + self.n_columns * self.cell + self.lean
+
+    @property
+    def height(self) -> int:
+        """Height of the picture."""
+        return self.top + self.n_rows * self.cell + 4
+
+
+def section_map(query: Document, target: Document, pairs: PairColumns, shown: Sequence[tuple[int, int]]) -> SectionMap:
+    """Lay out the heat map of a hit."""
+    names = tuple(
+        tuple(section_label(document, position) for position in range(len(document.sections)))
+        for document in (query, target)
+    )
+    n_rows, n_columns = max(1, len(names[0])), max(1, len(names[1]))
+    cell = max(_SMALLEST, min(_LARGEST, _SIDE // max(n_rows, n_columns)))
+    rows, columns = _labels(names[0], cell), _labels(names[1], cell)
+    drawn = pairs.of(np.argsort(-pairs.contributions, kind="stable")[:MOST_DRAWN])
+    strongest = drawn.of(slice(MOST_CELLS))
+    cells = tuple(
+        zip(
+            *(one.tolist() for one in (strongest.query_sections, strongest.target_sections, strongest.contributions)),
+            strict=True,
+        )
+    )
+    return SectionMap(
+        cell=cell,
+        left=_room(rows),
+        top=int(0.75 * _room(columns)) + 10,
+        lean=int(0.67 * _room(columns)),
+        n_rows=n_rows,
+        n_columns=n_columns,
+        rows=rows,
+        columns=columns,
+        shades=_shades(drawn, cell),
+        shown=tuple(
+            Shown(
+                column * cell,
+                row * cell,
+                number,
+                f"match {number}: {names[0][row]} → {names[1][column]}",
+            )
+            for number, (row, column) in enumerate(shown, start=1)
+        ),
+        is_numbered=cell >= _NUMBERED,
+        names=(names[0], names[1]),
+        cells=cells,
+        n_cells=len(pairs.contributions),
+        most=cells[0][2] if cells else 0.0,
+    )
+
+
+def _labels(names: Sequence[str], cell: int) -> tuple[Label, ...]:
+    """The names of the rows or columns, as far as there is room for labels."""
+    step = -(-_LINE // cell)
+    return tuple(
+        Label((number + 0.5) * cell, _cut(f"{number + 1} {name}"), f"{number + 1} {name}")
+        for number, name in enumerate(names)
+        if number % step == 0
+    )
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LABEL_CHARACTERS else name[: _LABEL_CHARACTERS - 1].rstrip() + "…"
+
+
+def _room(labels: Sequence[Label]) -> int:
+    return int(_PER_CHARACTER * max((len(label.text) for label in labels), default=0)) + 12
+
+
+def _shades(pairs: PairColumns, cell: int) -> tuple[tuple[int, str], ...]:
+    """Paths by shade; neighbouring cells of a row with the same shade are one rectangle."""
+    # Square roots, since one strong pair would otherwise leave all others white.
+    most = max(float(pairs.contributions.max(initial=0.0)), 1e-12)
+    levels = np.ceil(SHADES * np.sqrt(pairs.contributions / most)).astype(np.int64)
+    order = np.lexsort((pairs.target_sections, pairs.query_sections, levels))
+    levels, rows, columns = levels[order], pairs.query_sections[order], pairs.target_sections[order]
+    is_new_row = (np.diff(levels, prepend=-1) != 0) | (np.diff(rows, prepend=-1) != 0)
+    firsts = np.flatnonzero(is_new_row | (np.diff(columns, prepend=-2) != 1))
+    sizes = np.diff(np.append(firsts, len(levels)))
+    paths: dict[int, list[str]] = {}
+    runs = np.stack([levels[firsts], rows[firsts], columns[firsts], sizes], axis=1)
+    for level, row, start, n_cells in runs.tolist():
+        path = f"M{start * cell} {row * cell}h{n_cells * cell}v{cell}h{-n_cells * cell}z"
+        paths.setdefault(level, []).append(path)
+    return tuple((level, "".join(path)) for level, path in paths.items() if level)
+
+
+N_COLOURS = 10
+_PASSAGES = 2  # passages of a match that are shown side by side; all are marked in the full text
+_MARGIN = 120  # characters around a passage
+_SENTENCE_MARGIN = 260  # characters around a sentence whose words match
+_FIELD_CHARACTERS = 60  # most characters of the values of a metadata field that is listed
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a match."""
+
+    section: int
+    label: str
+    pages: str  # of the strongest passage, or of the sentence whose words match
+    excerpts: tuple[tuple[Run, ...], ...]  # with a gap between them
+    is_begun: bool  # the section has text before the first excerpt
+    is_ended: bool  # the last excerpt reaches the end of the section
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A section of the query that is shown, and its best counterpart."""
+
+    number: int
+    row: Mapping[str, Any]  # of the section
+    part: Mapping[str, Any]  # of the section pair
+    query: Side
+    target: Side
+
+    @property
+    def colour(self) -> int:
+        """Number of the colour, from 0."""
+        return (self.number - 1) % N_COLOURS
+
+
+@dataclass(frozen=True, slots=True)
+class SectionText:
+    """A section of a document in full."""
+
+    number: int  # from 0
+    label: str
+    pages: str
+    contribution: float  # of all pairs that the section takes part in
+    matches: tuple[int, ...]
+    runs: tuple[Run, ...]  # a single run without marks if the section has no match
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A section pair of the explanation of the model."""
+
+    value: float
+    query: str  # label of the section
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class HitView:
+    """A hit, arranged for a report."""
+
+    hit: Hit
+    values: Mapping[str, Any]
+    metadata: tuple[tuple[str, tuple[Scalar, ...]], ...]  # fields whose values are short enough to be listed
+    matches: tuple[Match, ...]
+    map: SectionMap
+    query: tuple[SectionText, ...]
+    target: tuple[SectionText, ...]
+    model: tuple[ModelRow, ...] = ()  # strongest first; empty if the hit has no explanation of the model
+
+
+def hit_views(result: Result, *, n_pairs: int = N_MATCHES) -> Iterator[HitView]:
+    """The hits of a result, of which `n_pairs` section pairs each are shown, generated one at a time."""
+    for hit, values in zip(result.hits, hit_dicts(result, n_pairs=n_pairs), strict=True):
+        yield hit_view(result.query, hit, values)
+
+
+def hit_view(query: Document, hit: Hit, values: Mapping[str, Any]) -> HitView:
+    """Arrange one hit."""
+    rows, listed = values["by_section"]["rows"], best_parts(values)
+    documents = (query, hit.document)
+    marks = tuple(list(_marks(side, listed)) for side in SIDES)
+    return HitView(
+        hit=hit,
+        values=values,
+        metadata=tuple(_listed(hit.metadata)),
+        matches=tuple(
+            Match(number, row, part, *(_side(number, part, *side) for side in zip(SIDES, documents, strict=True)))
+            for number, (row, part) in enumerate(zip(rows, listed, strict=True), start=1)
+        ),
+        map=section_map(*documents, pair_columns(hit.breakdown.pairs), [section_places(part) for part in listed]),
+        query=tuple(_sections(query, "query", hit, listed, marks[0])),
+        target=tuple(_sections(hit.document, "target", hit, listed, marks[1])),
+        model=tuple(_model_rows(query, hit, len(listed))),
+    )
+
+
+def _model_rows(query: Document, hit: Hit, n_pairs: int) -> Iterator[ModelRow]:
+    """The strongest section pairs of the explanation of the model: `n_pairs`, or one if that is 0."""
+    if hit.model is not None:
+        for pair in strongest_pairs(hit.model, max(1, n_pairs)):
+            labels = section_label(query, pair.query_section), section_label(hit.document, pair.target_section)
+            yield ModelRow(pair.value, *labels)
+
+
+def _listed(metadata: Mapping[str, MetadataValue]) -> Iterator[tuple[str, tuple[Scalar, ...]]]:
+    """The fields to show: those with short values, without the counts and the kinds of sections that readers add."""
+    for name, value in metadata.items():
+        values = tuple(value) if isinstance(value, list) else (value,)
+        n_characters = sum(len(str(one)) for one in values)
+        if 0 < n_characters <= _FIELD_CHARACTERS and not name.startswith((LEFT_OUT, KIND)):
+            yield name, values
+
+
+def _marks(side: str, parts: Sequence[Mapping[str, Any]], first: int = 1) -> Iterator[Mark]:
+    for number, part in enumerate(parts, first):
+        for passages in part["spans"]:
+            yield Mark(_span(passages[side]), number)
+        yield from (Mark(span, number, is_word=True) for span in spans(part["marks"][side]))
+
+
+def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -> Side:
+    section = part[f"{side}_section"]
+    whole = _span(section)
+    whole = Span(after_heading(document, whole, section["index"]), whole.stop)
+    passages = [_span(one[side]) for one in part["spans"][:_PASSAGES]]
+    margin = _MARGIN if passages else _SENTENCE_MARGIN
+    focuses = passages or [_span(part["quotes"][side])]
+    shown = [_at_words(document.text, one, whole) for one in excerpts(whole, focuses, margin)]
+    marks = [*_marks(side, [part], number)]
+    return Side(
+        section["index"],
+        section_label(document, section["index"]),
+        pages_label(place_of(document, focuses[0])),
+        tuple(tuple(marked_runs(document.text, one, marks)) for one in shown),
+        is_begun=shown[0].start > whole.start,
+        is_ended=shown[-1].stop == whole.stop,
+    )
+
+
+def _at_words(text: str, span: Span, whole: Span) -> Span:
+    """A stretch, shortened to whole words at both ends."""
+    start, stop = span.start, span.stop
+    while whole.start < start < stop and not text[start - 1].isspace():
+        start += 1
+    while whole.stop > stop > start and not text[stop].isspace():
+        stop -= 1
+    return Span(start, stop) if start < stop else span
+
+
+def _sections(
+    document: Document, side: str, hit: Hit, parts: Sequence[Mapping[str, Any]], marks: Sequence[Mark]
+) -> Iterator[SectionText]:
+    columns = pair_columns(hit.breakdown.pairs)
+    places = columns.query_sections if side == "query" else columns.target_sections
+    contributions = np.bincount(places, columns.contributions, minlength=len(document.sections)).tolist()
+    matches: dict[int, list[int]] = {}
+    for number, part in enumerate(parts, start=1):
+        matches.setdefault(part[f"{side}_section"]["index"], []).append(number)
+    for index, section in enumerate(document.sections):
+        span = Span(section.start, section.stop)
+        own = matches.get(index, [])
+        within = [mark for mark in marks if mark.match in own]
+        runs = tuple(marked_runs(document.text, span, within))
+        label = section_label(document, index)
+        pages = pages_label(place_of(document, span))
+        yield SectionText(index, label, pages, contributions[index], tuple(own), runs)
+
+
+def _span(place: Mapping[str, Any]) -> Span:
+    return Span(place["start"], place["end"])
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A stretch of a text that belongs to a match."""
+
+    span: Span
+    match: int  # number of the match; if marks overlap, the lowest number determines the colour
+    is_word: bool = False  # a word that both texts have; else a passage
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A stretch of text with the same matches throughout."""
+
+    matches: tuple[int, ...]  # numbers of the matches whose passages cover the run, rising
+    pieces: tuple[tuple[str, bool], ...]  # text, and whether it is a marked word
+
+
+def marked_runs(text: str, span: Span, marks: Iterable[Mark]) -> list[Run]:
+    """Cut a stretch of a text where marks begin and end."""
+    clipped = [
+        (max(mark.span.start, span.start), min(mark.span.stop, span.stop), mark)
+        for mark in marks
+        if mark.span.start < span.stop and mark.span.stop > span.start
+    ]
+    edges = sorted({span.start, span.stop, *(edge for start, stop, _ in clipped for edge in (start, stop))})
+    events: dict[int, list[tuple[bool, Mark]]] = {}
+    for start, stop, mark in clipped:
+        events.setdefault(start, []).append((True, mark))
+        events.setdefault(stop, []).append((False, mark))
+    runs: list[tuple[tuple[int, ...], list[tuple[str, bool]]]] = []
+    passages: dict[int, int] = {}
+    n_words = 0
+    for start, stop in pairwise(edges):
+        for begins, mark in events.get(start, ()):
+            if mark.is_word:
+                n_words += 1 if begins else -1
+            else:
+                passages[mark.match] = passages.get(mark.match, 0) + (1 if begins else -1)
+        matches = tuple(sorted(match for match, count in passages.items() if count))
+        if not runs or runs[-1][0] != matches:
+            runs.append((matches, []))
+        runs[-1][1].append((text[start:stop], n_words > 0))
+    return [Run(matches, tuple(pieces)) for matches, pieces in runs]
+
+
+def excerpts(section: Span, focuses: Sequence[Span], margin: int) -> list[Span]:
+    """The excerpts of a long section that are shown: the focuses with a margin around each, joined where they meet."""
+    shown: list[Span] = []
+    for focus in sorted(focuses, key=lambda one: one.start):
+        start, stop = max(section.start, focus.start - margin), min(section.stop, focus.stop + margin)
+        if shown and start <= shown[-1].stop:
+            shown[-1] = Span(shown[-1].start, max(stop, shown[-1].stop))
+        else:
+            shown.append(Span(start, stop))
+    return shown
+
 
 _N_NOVELTY_PAIRS = 3  # of each section
 _STATUS = {
@@ -53,7 +433,7 @@ def result_page(results: Sequence[Result], *, n_pairs: int | None = None, comman
     views = []
     for result in results:
         shown: Iterator[HitView | SectionView]
-        shown = _sections(result, n_pairs) if is_novelty else hit_views(result, n_pairs=n_shown)
+        shown = _document_sections(result, n_pairs) if is_novelty else hit_views(result, n_pairs=n_shown)
         views.append(_ResultView(result, head_dict(result), tuple(shown)))
     if is_novelty:
         return render("novelty.html", views=views, command=command, notes=_NOVELTY_STATUS)
@@ -73,7 +453,7 @@ def result_pieces(result: Result) -> Iterator[tuple[str, str]]:
             yield "hit", render("pieces/hit.html", result=result, one=view, most=most)
     else:
         yield "head", render("pieces/novelty_head.html", result=result, note=_NOVELTY_STATUS[result.status])
-        for section in _sections(result):
+        for section in _document_sections(result):
             yield "hit", render("pieces/section.html", result=result, one=section)
     yield "tail", render("pieces/tail.html", result=result, values=head_dict(result))
 
@@ -155,7 +535,7 @@ class _ResultView:
     hits: tuple[HitView | SectionView, ...]  # sections of a novelty
 
 
-def _sections(result: Result, n_pairs: int | None = None) -> Iterator[SectionView]:
+def _document_sections(result: Result, n_pairs: int | None = None) -> Iterator[SectionView]:
     query, hits = result.query, hit_views(result, n_pairs=_N_NOVELTY_PAIRS if n_pairs is None else n_pairs)
     for rank, section in enumerate(result.sections or (), start=1):
         pages = pages_label(place_of(query, section.span))

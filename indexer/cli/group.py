@@ -24,7 +24,7 @@ _COMMANDS = {  # the module of each, and its line in the list, which is shown wi
     "show": ("show", "Show what an index holds, or one of its documents."),
     "compare": ("compare", "Show which sections of two documents match."),
     "chart": ("compare", "Chart a document against its closest documents, part by part."),
-    "pairs": ("pairs", "List pairs of documents that overlap, best first."),
+    "pairs": ("compare", "List pairs of documents that overlap, best first."),
     "replay": ("replay", "Repeat the searches of a result file, and compare."),
     "diff": ("replay", "Search two indexes with the same documents, and compare."),
     "serve": ("serve", "Serve an index over HTTP: a search page and an API."),

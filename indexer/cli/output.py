@@ -31,7 +31,7 @@ from indexer.cli.reading import reading_options
 from indexer.cli.terminal import PIPE_WIDTH, echo_text, show, width
 
 if TYPE_CHECKING:
-    from engine.plots.style import Plot
+    from engine.plots.heatmap import Plot
 
 _FORMS = {"bib": "bibtex", "htm": "html", "run": "trec"}  # of suffixes that are not the name of a format
 _PICTURES: dict[str, Literal["png", "svg"]] = {".png": "png", ".svg": "svg"}
@@ -148,7 +148,7 @@ def check_picture(path: Path | None, command: str, example: str) -> None:
 def write_picture(path: Path, figure: Plot) -> None:
     """Write a figure in the format given by the file name."""
     # Loads matplotlib, which only pictures need.
-    from engine.plots.style import figure_file
+    from engine.plots.heatmap import figure_file
 
     write_output(path, figure_file(figure, _PICTURES[path.suffix.lower()]))
 

@@ -28,7 +28,7 @@ from indexer.cli.terminal import echo_text, log
 
 if TYPE_CHECKING:
     from engine import Index
-    from engine.report.differences import Differences
+    from engine.replay import Differences
 
 _LINE = re.compile(r":\d+$")  # line number of a document in a file of JSON lines
 _INDEX = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -177,7 +177,7 @@ def diff(
 
 
 def _difference(old: Index, new: Index, query: Document | str, request: Request) -> Differences:
-    from engine.report.differences import compare_results
+    from engine.replay import compare_results
 
     before, after = (one.search(query, request).to_dict(n_pairs=None) for one in (old, new))
     was_there, is_there = ((lambda doc_id, one=one: one.snapshot.position(doc_id) is not None) for one in (old, new))
@@ -185,7 +185,7 @@ def _difference(old: Index, new: Index, query: Document | str, request: Request)
 
 
 def _print(found: Sequence[Differences], as_json: bool) -> None:
-    from engine.report.differences import differences_text
+    from engine.replay import differences_text
 
     if as_json:
         rows = [{"is_equal": one.is_equal, **asdict(one)} for one in found]

@@ -30,7 +30,7 @@ from indexer.cli.terminal import counted, echo_text, log
 from indexer.cli.terminal import show as show_lines
 
 if TYPE_CHECKING:
-    from engine.plots.style import Plot
+    from engine.plots.heatmap import Plot
     from engine.report.arrow import What
 
 _N_NAMED = 3  # headings that an error suggests

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import indexer.cli.pairs as command
+import indexer.cli.compare as command
 import indexer.pairs as run_module
 import longmatch
 from engine.errors import MissingExtra

@@ -18,7 +18,7 @@ from engine.index import Index
 from engine.plots import corpus_map as map_module
 from engine.plots import corpus_map as module
 from engine.plots.corpus_map import corpus_map, look_of, plot_clusters, plot_map, project_vectors
-from engine.plots.style import Plot, figure_file
+from engine.plots.heatmap import Plot, figure_file
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.views import Pairs

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.index import Index
-from engine.report.differences import Cause, compare_results, differences_text
+from engine.replay import Cause, compare_results, differences_text
 from engine.search.request import Request
 from engine.text.document import Document
 

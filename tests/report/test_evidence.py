@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.report.evidence import Mark, Run, excerpts, marked_runs
+from engine.report.page import Mark, Run, excerpts, marked_runs
 from engine.text.segmentation import Span
 
 TEXT = "The old fox crosses the wide river."

@@ -16,9 +16,8 @@ import pytest
 
 from engine.comparison import compare_alone
 from engine.index import Index
-from engine.report.evidence import hit_views
 from engine.report.lines import pages_label
-from engine.report.page import document_html, matrix_html, result_page, result_pieces
+from engine.report.page import document_html, hit_views, matrix_html, result_page, result_pieces
 from engine.report.shares import summary
 from engine.search.request import Request
 from engine.text.document import LEFT_OUT, Document

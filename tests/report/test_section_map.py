@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.report.evidence import MOST_CELLS, section_map
+from engine.report.page import MOST_CELLS, section_map
 from engine.scoring.parts import SectionPair, pair_columns
 from engine.text.document import Document
 from tests.fakes import make_document
