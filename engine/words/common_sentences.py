@@ -108,10 +108,11 @@ def stock_sentences(text: str, wording: StockWording) -> tuple[StockSentence, ..
     edges = np.array([*sentence_starts(text), len(text)])
     first, last = np.searchsorted(starts, edges[:-1]), np.searchsorted(starts, edges[1:])
     found = []
-    for place in np.unique(np.searchsorted(edges, starts[: len(runs)][is_common], side="right") - 1).tolist():
+    places = np.searchsorted(edges, starts[: len(runs)][is_common], side="right") - 1
+    for place in sorted(set(places.tolist())):  # `np.unique` loads masked arrays
         begin, stop = int(first[place]), int(last[place])
         common = begin + np.flatnonzero(is_common[begin : max(begin, stop - RUN + 1)])
-        n_words = len(np.unique(common[:, None] + np.arange(RUN)))
+        n_words = len(set((common[:, None] + np.arange(RUN)).ravel().tolist()))
         if len(common) and n_words >= LEAST_STOCK * (stop - begin):
             n_documents = int(np.median(wording.counts[at[common]]))
             found.append(StockSentence(Span(*edges[place : place + 2].tolist()), n_documents, wording.n_documents))

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 
-from engine.readers import jsonl, text  # noqa: F401 - most documents need them; loaded before limits apply
+from engine.readers import text  # noqa: F401 - most documents need it; loaded before limits apply
 from engine.text.document import Document
 from indexer.reading.reader import (
     FAILED,
