@@ -21,7 +21,7 @@ from engine.scoring.similarity import Matches, best_matches, no_matches
 from engine.search.query import Background, Prepared, Query, as_stored, prepare, with_section_weights
 from engine.search.request import Request
 from engine.store.reference import Reference
-from engine.store.tensors import coarse
+from engine.store.shards import coarse
 from engine.text.document import Document
 from engine.text.section_kinds import section_bits
 from engine.text.segmentation import Coverage

@@ -24,7 +24,7 @@ from engine.search.partition import Placement
 from engine.search.query import Query, as_stored
 from engine.search.request import Explain, Mode, Request
 from engine.search.searcher import Searcher
-from engine.store.documents import content_hash
+from engine.store.checks import content_hash
 from engine.store.partitioned import Snapshot, index_facts, open_snapshot
 from engine.store.snapshot import IndexSnapshot, Positions
 from engine.text.document import Document

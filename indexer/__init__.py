@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from indexer.building.builder import build
     from indexer.building.corpus import read_corpus
     from indexer.building.report import BuildReport
-    from indexer.generation.compaction import compact
+    from indexer.generation.generations import compact
     from indexer.training import train
     from indexer.upkeep.repair import repair
     from indexer.upkeep.verify import verify
@@ -19,7 +19,7 @@ __all__ = ["BuildReport", "build", "compact", "read_corpus", "repair", "train", 
 _HOMES = {
     "BuildReport": "indexer.building.report",
     "build": "indexer.building.builder",
-    "compact": "indexer.generation.compaction",
+    "compact": "indexer.generation.generations",
     "read_corpus": "indexer.building.corpus",
     "repair": "indexer.upkeep.repair",
     "train": "indexer.training",

@@ -26,11 +26,9 @@ from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
 from engine.errors import DocumentError, named_faults
 from engine.readers import Unreadable, is_readable
 from engine.readers.fields import Fields
-from engine.store.catalog import ANN_FOLDER
-from engine.store.documents import content_hash
-from engine.store.factory import AUTO, is_exact_factory
+from engine.store.catalog import ANN_FOLDER, index_folders
+from engine.store.checks import content_hash
 from engine.store.lookup import stored_meta
-from engine.store.manifest import index_folders
 from engine.store.partitioned import open_snapshot
 from engine.store.reference import FEWEST_DOCUMENTS, SAMPLE_CHUNKS, SAMPLE_DOCUMENTS
 from engine.store.shards import SHARD_FOLDER
@@ -52,6 +50,7 @@ from indexer.building.corpus import CorpusFiles, FileIds, list_corpus
 from indexer.generation.generations import GenerationState, generation_state, is_outgrown
 from indexer.generation.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
 from indexer.generation.resources import (
+    AUTO,
     SCAN,
     DiskGuard,
     Footprint,
@@ -61,6 +60,7 @@ from indexer.generation.resources import (
     check_factory_option,
     folder_bytes,
     index_options,
+    is_exact_factory,
 )
 from indexer.reading.reader import DocumentReader, ReadLimits, Request, is_json_lines
 

@@ -26,7 +26,7 @@ from engine.index import Index
 from engine.report.contract import head_dict, listed_hits
 from engine.result import JointResult, Result
 from engine.search.request import Request
-from engine.store.documents import content_hash
+from engine.store.checks import content_hash
 from engine.store.durable import fsync_folder
 from engine.store.lookup import stored_hashes
 from engine.text.cleaning import json_text

@@ -14,7 +14,7 @@ from engine.errors import IndexMismatch, QueryError
 from engine.index import Index as OpenedIndex
 from engine.scoring.evidence import Scoring
 from engine.search.request import STANDING, Request
-from engine.store.manifest import holds_index
+from engine.store.catalog import holds_index
 from engine.store.where import filter_text
 from engine.text.document import Document
 from engine.views import JointResult, Result, SectionMatrix

@@ -14,7 +14,7 @@ import pytest
 from engine.errors import MissingExtra, QueryError
 from engine.result import Status, shown_spans
 from engine.scoring.parts import Breakdown, ChunkPart, SectionPair, TermPart
-from engine.store.documents import content_hash
+from engine.store.checks import content_hash
 from engine.text.document import Document
 from engine.text.segmentation import Coverage, Section, Span
 from engine.views import Hit, Result, SectionMatrix

@@ -39,7 +39,6 @@ from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.search.request import Request
 from engine.search.searcher import Searcher
-from engine.store.factory import AUTO
 from engine.store.partitioned import Snapshot
 from engine.store.snapshot import IndexSnapshot, Positions
 from engine.store.writer import Writer
@@ -50,10 +49,9 @@ from engine.words.counts import TermTable, WordTables, counted
 from engine.words.likelihood import TermStatistics
 from indexer.building.budget import left_beside
 from indexer.cli.reading import parse_bytes
-from indexer.generation.compaction import SHARD_CHUNKS
-from indexer.generation.generations import RECALL_FLOOR, options_for, publish_generation
+from indexer.generation.generations import RECALL_FLOOR, SHARD_CHUNKS, options_for, publish_generation
 from indexer.generation.reference import refresh_reference
-from indexer.generation.resources import Footprint, folder_bytes
+from indexer.generation.resources import AUTO, Footprint, folder_bytes
 
 COPY_MARK = "#copy"  # in the names of documents that were made
 TURN = 1.1  # radians: the turn that commit a221d6f calibrated, at the median distance of neighbours in proposals

@@ -31,7 +31,6 @@ from functools import partial
 from itertools import cycle
 from typing import Any
 
-import faiss
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -48,6 +47,7 @@ from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 from engine.words.apart import ranges
 
 require_one_faiss()
+import faiss  # noqa: E402
 
 BLOCK_CHUNKS = 65_536
 TRAINING_CHUNKS = 65_536

@@ -19,7 +19,7 @@ from engine.errors import IndexMismatch, QueryError
 from engine.report.contract import result_dict
 from engine.report.rows import COUNT_COLUMNS, PART_COLUMNS, part_rows
 from engine.result import N_SNIPPETS, Result
-from engine.store.documents import content_hash
+from engine.store.checks import content_hash
 from engine.store.lookup import stored_types
 from engine.store.partitioned import Snapshot
 from engine.store.snapshot import Positions

@@ -22,7 +22,7 @@ from engine.report.quotes import Quote, Quotes
 from engine.report.shares import QuerySections, SectionShares, section_shares
 from engine.result import N_MATCHES, N_SNIPPETS
 from engine.scoring.parts import ChunkPart, SectionPair, TermPart
-from engine.store.documents import content_hash
+from engine.store.checks import content_hash
 from engine.text.document import Document, section_label
 from engine.text.segmentation import Chunk, Coverage, Span
 from engine.work import step

@@ -42,7 +42,7 @@ from engine.search.partition import Ranks, Selection
 from engine.search.query import Prepared, Query
 from engine.search.request import AUTO, Request
 from engine.search.searcher import Searcher
-from engine.store.documents import content_hash
+from engine.store.checks import content_hash
 from engine.store.reference import content_key
 from engine.store.snapshot import Positions
 from engine.text.document import section_label

@@ -35,7 +35,7 @@ from engine.encoders.encoder import EncodedDocument, Vectors, unit
 from engine.errors import QueryError
 from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, reference_threshold, thresholds
 from engine.scoring.similarity import best_matches
-from engine.store.documents import content_hash
+from engine.store.checks import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.text.document import KIND, Document
 from engine.text.section_kinds import SectionKind, heading_name, kind_bits, section_kinds

@@ -14,7 +14,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,13 +21,14 @@ from engine.encoders.encoder import Vectors
 from engine.environment import require_one_faiss
 from engine.errors import BudgetExceeded, IndexDamaged, IndexMismatch
 from engine.store.durable import Checksum, check_file, write_durably
-from engine.store.factory import TRAINING_POINTS_PER_LIST
 
 require_one_faiss()
+import faiss  # noqa: E402
 
 Ids = NDArray[np.int64]
 
 KMEANS_ROUNDS = 10
+TRAINING_POINTS_PER_LIST = 64  # most training vectors of k-means
 _SOURCE_LINE = re.compile(r"^.*\.(?:cpp|h):\d+: (?:Error: '.*?' failed: )?", re.DOTALL)  # in errors of FAISS
 
 
@@ -274,8 +274,6 @@ class Replica:
         k = min(k, self.most_k, self.n_vectors)
         rows = np.ascontiguousarray(queries, np.float32)
         probed = min(nprobe or self.nprobe, self.n_lists, self.most_nprobe)
-        import faiss  # here, so that a search without a GPU does not load it
-
         parameters: Any = faiss.SearchParametersIVF(nprobe=probed) if probed else None  # type: ignore[call-arg]
 
         def ask(gpu: int) -> list[tuple[Ids, Vectors]]:

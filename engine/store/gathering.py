@@ -25,8 +25,7 @@ from engine.errors import IndexDamaged
 from engine.scoring.similarity import Matches
 from engine.store.catalog import NamedRow
 from engine.store.reference import content_key
-from engine.store.shards import Shard, ShardSet
-from engine.store.tensors import as_float32
+from engine.store.shards import Shard, ShardSet, as_float32
 from engine.text.segmentation import Chunk, Coverage
 from engine.words.apart import ranges
 from engine.words.counts import KeptTable, PackedWords, TermCounts, WordTables, gather, kept_table, unpacked

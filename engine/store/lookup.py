@@ -15,9 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import QueryError, named_faults
-from engine.store.catalog import CATALOG_FILE, execute_in, has_table, reading
+from engine.store.catalog import (
+    CATALOG_FILE,
+    execute_in,
+    has_table,
+    index_folders,
+    is_partitioned,
+    read_manifest,
+    reading,
+)
 from engine.store.checks import read_meta
-from engine.store.manifest import index_folders, is_partitioned, read_manifest
 from engine.store.snapshot import Documents
 from engine.store.where import compared_keys, json_path
 from engine.text.document import Scalar

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
+from engine.store.catalog import Manifest, is_partitioned, partition_folders, read_manifest
 from engine.store.gathering import Locations
-from engine.store.manifest import Manifest, is_partitioned, partition_folders, read_manifest
 from engine.store.shards import Shard, ShardSet
 from engine.store.snapshot import OPENINGS, Documents, IndexSnapshot, Positions
 from engine.words.counts import PackedWords

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from engine.errors import IndexDamaged
 from engine.store.durable import Checksum, check_mapped, write_durably
-from engine.store.tensors import map_file, mapped_tensors, save_file
+from engine.store.shards import map_file, mapped_tensors, save_file
 from engine.words.counts import TermTable, WordTables
 from engine.words.likelihood import ALPHA, QueryTerms, Statistics, TermStatistics
 

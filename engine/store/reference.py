@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexDamaged
 from engine.scoring.evidence import Floor, FloorTable, Scoring
+from engine.store.catalog import ReferenceFile
 from engine.store.durable import Checksum, check_mapped, write_durably
-from engine.store.manifest import ReferenceFile
-from engine.store.tensors import CoarseRows, mapped_tensors, save_file
+from engine.store.shards import CoarseRows, mapped_tensors, save_file
 from engine.words.common_sentences import StockWording
 from engine.words.likelihood import Statistics, TermStatistics
 

@@ -27,12 +27,14 @@ from engine.store.catalog import (
     CATALOG_FILE,
     FILE_TABLES,
     NamedRow,
+    ReferenceFile,
     StoredRows,
     catalog_faults,
     check_file_names,
     named_rows,
     newest,
     open_reader,
+    read_manifest,
     read_opened,
     reading,
 )
@@ -44,12 +46,11 @@ from engine.store.checks import (
     committed_state,
     read_meta,
     reported_commits,
+    stored_documents,
     stored_rows,
 )
-from engine.store.documents import stored_documents
 from engine.store.durable import Checksum
 from engine.store.gathering import Gathering, Listed, Locations, check_locations, name_key, read_blocks
-from engine.store.manifest import ReferenceFile, read_manifest
 from engine.store.reference import (
     COMMON_DOCUMENTS,
     SAMPLE_DOCUMENTS,
@@ -60,8 +61,7 @@ from engine.store.reference import (
     sample_order,
     sample_size,
 )
-from engine.store.shards import ShardSet, shard_arrays
-from engine.store.tensors import coarse, map_file
+from engine.store.shards import ShardSet, coarse, map_file, shard_arrays
 from engine.store.where import Work, has_key, parse_where
 from engine.text.document import Document
 from engine.text.segmentation import Coverage

@@ -22,24 +22,26 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, named_faults
-from engine.store.catalog import CATALOG_FILE, execute_in
-from engine.store.checks import check_catalog, record_documents
-from engine.store.documents import (
-    chunk_ids,
-    delete_documents,
-    document_rows,
-    places,
-    section_rows,
-    stored_documents,
-    text_rows,
-)
-from engine.store.manifest import (
+from engine.store.catalog import (
+    CATALOG_FILE,
     Entry,
     Manifest,
+    execute_in,
     is_partitioned,
     partition_folders,
     read_manifest,
     write_manifest,
+)
+from engine.store.checks import (
+    check_catalog,
+    chunk_ids,
+    delete_documents,
+    document_rows,
+    places,
+    record_documents,
+    section_rows,
+    stored_documents,
+    text_rows,
 )
 from engine.store.reference import REFERENCE_FOLDER, Reference, write_reference
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
@@ -116,7 +118,7 @@ class Writer(Publisher):
 
     @property
     def is_partition(self) -> bool:
-        """Whether the index is a partition, whose reference is in the manifest; see `engine.store.manifest`."""
+        """Whether the index is a partition, whose reference is in the manifest; see `engine.store.catalog`."""
         return "partition" in self.meta
 
     def bind_partition(self, number: int, n_partitions: int, language: str) -> None:

@@ -18,12 +18,9 @@ from typing import Any, Literal, TypeAlias
 from engine.encoders.encoder import Encoder
 from engine.errors import DocumentError, EngineError, IndexMismatch, QueryError, named_faults
 from engine.readers import Unreadable
-from engine.store.catalog import ANN_FOLDER, CATALOG_FILE
-from engine.store.checks import COMMITS_FILE
-from engine.store.durable import appearing
-from engine.store.factory import AUTO
-from engine.store.lookup import stored_meta
-from engine.store.manifest import (
+from engine.store.catalog import (
+    ANN_FOLDER,
+    CATALOG_FILE,
     MANIFEST_FILE,
     MOST_PARTITIONS,
     Entry,
@@ -35,6 +32,9 @@ from engine.store.manifest import (
     read_manifest,
     write_manifest,
 )
+from engine.store.checks import COMMITS_FILE
+from engine.store.durable import appearing
+from engine.store.lookup import stored_meta
 from engine.store.partitioned import open_snapshot
 from engine.store.reference import REFERENCE_FOLDER
 from engine.store.shards import SHARD_FOLDER
@@ -45,10 +45,17 @@ from engine.words.languages import check_language, detect_language
 from indexer.building.budget import fit_batches, left_beside, limited_vram, refuse_memory
 from indexer.building.pipeline import BATCH_CHARS, Pipeline, groups, n_chars, run
 from indexer.building.report import Activity, BuildReport, Progress
-from indexer.generation.compaction import join_small_shards
-from indexer.generation.generations import RECALL_FLOOR, derive
+from indexer.generation.generations import RECALL_FLOOR, derive, join_small_shards
 from indexer.generation.reference import refresh_reference, sample_documents
-from indexer.generation.resources import DiskGuard, Footprint, Watch, check_factory_option, folder_bytes, network_note
+from indexer.generation.resources import (
+    AUTO,
+    DiskGuard,
+    Footprint,
+    Watch,
+    check_factory_option,
+    folder_bytes,
+    network_note,
+)
 
 
 @contextmanager

@@ -61,8 +61,8 @@ class FileIds:
 def held_files(index: Path, files: Mapping[Path, object]) -> dict[Path, str]:
     """The doc_ids of the given files that an index holds; empty if there is no index."""
     # Loads numpy, time that a mistyped path should not cost.
+    from engine.store.catalog import holds_index
     from engine.store.lookup import stored_sources
-    from engine.store.manifest import holds_index
 
     if not holds_index(index):
         return {}
@@ -328,8 +328,8 @@ def find_failed(index: Path) -> Retry:
         IndexMismatch: there is no index.
     """
     # Loads numpy, time that a mistyped path should not cost.
+    from engine.store.catalog import holds_index
     from engine.store.lookup import stored_failures
-    from engine.store.manifest import holds_index
 
     if not holds_index(index):
         raise IndexMismatch(f"{index} holds no index; make one: longmatch index {index} PATH...")

@@ -33,12 +33,9 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors
 from engine.errors import DocumentError, IndexDamaged
 from engine.readers import Unreadable
-from engine.store.catalog import rows_of
-from engine.store.checks import stored_rows
-from engine.store.documents import content_hash, stored_documents
-from engine.store.manifest import partition_of
-from engine.store.shards import ShardSet
-from engine.store.tensors import as_float32
+from engine.store.catalog import partition_of, rows_of
+from engine.store.checks import content_hash, stored_documents, stored_rows
+from engine.store.shards import ShardSet, as_float32
 from engine.store.writer import Indexed, Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables

@@ -21,10 +21,9 @@ import numpy as np
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, IndexMismatch, RecallTooLow, named_faults
 from engine.report.lines import duration
+from engine.store.catalog import is_partitioned, partition_of
 from engine.store.durable import appearing
-from engine.store.factory import AUTO
 from engine.store.lookup import stored_failures
-from engine.store.manifest import is_partitioned, partition_of
 from engine.store.partitioned import Snapshot, open_snapshot
 from engine.store.snapshot import Positions
 from engine.store.writer import PartitionWriters, Writer, drop_staged, open_writers, stage, staged_ids, switch
@@ -34,10 +33,15 @@ from indexer.building.budget import tokens_per_second
 from indexer.building.builder import check_number, is_free, write_empty
 from indexer.building.pipeline import Pipeline, stored_batches, unencoded
 from indexer.building.report import Activity, BuildReport, Progress
-from indexer.generation.compaction import join_small_shards
-from indexer.generation.generations import RECALL_FLOOR, derive, refresh_generation, refresh_word_postings
+from indexer.generation.generations import (
+    RECALL_FLOOR,
+    derive,
+    join_small_shards,
+    refresh_generation,
+    refresh_word_postings,
+)
 from indexer.generation.reference import refresh_reference
-from indexer.generation.resources import DiskGuard, folder_bytes
+from indexer.generation.resources import AUTO, DiskGuard, folder_bytes
 
 _TIMED_DOCUMENTS = 16  # some of whose chunks are encoded to learn the pace
 

@@ -242,7 +242,7 @@ def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> 
     if of_corpus and not paths:
         raise click.UsageError(f"{of_corpus[0]} needs PATH...: the corpus as it is now")
     if not paths:
-        from engine.store.manifest import holds_index
+        from engine.store.catalog import holds_index
 
         if not holds_index(index):
             raise click.UsageError(f"{index} holds no index; name what to index: longmatch index {index} PATH...")
@@ -350,7 +350,7 @@ def _built(
     plan: Plan | None,
 ) -> tuple[BuildReport, Literal["none", "later", "all"]]:
     """Read the corpus and write the index, with progress; also returns which documents got vectors."""
-    from engine.store.manifest import holds_index
+    from engine.store.catalog import holds_index
     from engine.text.document import Document
     from engine.words.languages import language_name
     from indexer.building.builder import begun, build
@@ -394,8 +394,8 @@ def _built(
 def _named_cost(index: Path, encoder: Encoder | str | None, encode: str, device: str | None) -> Iterator[None]:
     """If the index has another encoder, add the cost of encoding the index again to the error."""
     from engine.errors import IndexMismatch
+    from engine.store.catalog import is_partitioned
     from engine.store.lookup import stored_meta
-    from engine.store.manifest import is_partitioned
 
     try:
         yield

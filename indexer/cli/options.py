@@ -19,7 +19,7 @@ import click
 
 from engine.environment import check_extra
 from engine.errors import QueryError
-from engine.store.manifest import holds_index
+from engine.store.catalog import holds_index
 from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def placed_partitions(index: Path, ray_address: str | None) -> Iterator[Placemen
         yield None
         return
     check_extra("ray", "--ray", "Ray", "ray")
-    from engine.store.manifest import partition_folders, read_manifest
+    from engine.store.catalog import partition_folders, read_manifest
     from indexer.cluster.session import connected
 
     parts = list(partition_folders(index, read_manifest(index)))  # before Ray is started, which takes seconds

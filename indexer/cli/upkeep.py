@@ -124,7 +124,7 @@ def compact(index: Path) -> None:
     Example:
         longmatch upkeep compact papers.lm
     """
-    from indexer.generation.compaction import compact as shrink
+    from indexer.generation.generations import compact as shrink
 
     report = shrink(index, log=log)
     echo(

@@ -27,7 +27,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from engine.encoders.encoder import Encoder
 from engine.errors import IndexBusy, IndexMismatch, named_faults
 from engine.readers import Unreadable
-from engine.store.manifest import index_folders
+from engine.store.catalog import index_folders
 from engine.store.partitioned import open_snapshot
 from engine.store.writer import Writer, open_writers
 from engine.text.document import Document
@@ -35,8 +35,7 @@ from indexer.building.builder import Settings, bind_encoder, build
 from indexer.building.pipeline import BatchVectors, Pipeline, StoredBatch, encode_batch
 from indexer.building.report import Activity, BuildReport, Progress
 from indexer.cluster.session import Cluster, fetched
-from indexer.generation.compaction import join_small_shards
-from indexer.generation.generations import derive
+from indexer.generation.generations import derive, join_small_shards
 from indexer.generation.reference import refresh_reference
 from indexer.generation.resources import DiskGuard
 

@@ -1,12 +1,12 @@
 """What fits: memory of this process, disk that a run may fill, and the best type of FAISS index that memory can build.
 
+Types from best to smallest:
+
     float32, exact  ->  float16, exact  ->  8 bits  ->  4-bit codes in lists, coarser and coarser,
     with exact similarities from the shards  ->  no index: queries scan the mapped shards
 
 Many vectors begin at the lists, because lists are faster. Before a type is rejected, it is tried with fewer training
-vectors and smaller blocks.
-
-The kind of a file system is known on Linux only.
+vectors and smaller blocks. Never imports FAISS. The kind of a file system is known on Linux only.
 """
 
 from __future__ import annotations
@@ -22,22 +22,90 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import BudgetExceeded
 from engine.scoring.similarity import QUERY_BLOCK
 from engine.search.searcher import PASS_CHUNKS
-from engine.store.factory import (
-    AUTO,
-    MIN_POINTS_PER_LIST,
-    TRAINING_POINTS_PER_LIST,
-    factory_options,
-    index_bytes,
-    is_exact_factory,
-    n_lists_of,
-    training_size,
-)
 from engine.text.document import Document
 from engine.words.counts import WordTables
+
+AUTO = "auto"
+FLAT_LIMIT = 50_000  # vectors up to which an exact index is quick enough and needs no training
+TRAINING_POINTS_PER_LIST = 64  # as in `engine.store.ann`, which loads FAISS
+MIN_POINTS_PER_LIST = 39  # below this, FAISS warns
+# Searching a shorter list costs nearly as much: one of 58 codes took as long as one of 117 (PQ32x4fs, 64 wide).
+LONG_LIST = 200
+_EXACT = ("Flat", "SQfp16")  # shards hold float16, so its codes lose nothing
+_UNTRAINED = (*_EXACT, "SQbf16")
+
+
+def n_lists_for(n_vectors: int) -> int:
+    """The number of inverted lists for `n_vectors`, a power of two.
+
+    Near 4 sqrt(n) if lists are then at least `LONG_LIST` long on average, else near 2 sqrt(n); never so many
+    that FAISS lacks training points.
+    """
+    n_lists = _power_of_two(4 * np.sqrt(n_vectors))
+    if n_vectors < LONG_LIST * n_lists:
+        n_lists = _power_of_two(2 * np.sqrt(n_vectors))
+    while n_lists > max(1, n_vectors // MIN_POINTS_PER_LIST):
+        n_lists //= 2
+    return max(1, n_lists)
+
+
+def factory_options(n_vectors: int, width: int) -> list[str]:
+    """Factory strings for `n_vectors`, best first, each for a smaller index than the one before.
+
+    Few vectors are searched exactly, in float32 or float16, or nearly so in 8 bits.
+    Many go to inverted lists of 4-bit product codes, the quickest type at equal recall,
+    because their exact similarities are read from the shards afterwards; coarser codes
+    where memory is short.
+    """
+    lists = f"IVF{n_lists_for(n_vectors)}"
+    coded = [f"{lists},PQ{m}x4fs" for m in (width // 2, width // 4, width // 8) if m and width % m == 0]
+    return [*(["Flat", "SQfp16", "SQ8"] if n_vectors <= FLAT_LIMIT else []), *coded]
+
+
+def _power_of_two(number: float) -> int:
+    """The nearest power of two, by ratio."""
+    power = round(float(np.log2(max(number, 1))))
+    return 1 << power
+
+
+def is_exact_factory(factory: str) -> bool:
+    """Whether every vector is compared, at the precision at which the shards hold it."""
+    return _without_ids(factory) in _EXACT
+
+
+def index_bytes(factory: str, n_vectors: int, width: int) -> int:
+    """Estimated memory of an index of a common type: Flat, SQ, PQ or RaBitQ codes, with or without lists."""
+    code = 4 * width
+    for part in factory.split(","):
+        if match := re.fullmatch(r"PQ(\d+)(?:x(\d+)(?:fsr?)?)?", part):
+            code = -(-int(match[1]) * int(match[2] or 8) // 8)
+        elif match := re.fullmatch(r"SQ(?:fp|bf)?(\d+)", part):
+            code = width * int(match[1]) // 8
+        elif part.startswith("RaBitQ"):
+            code = width // 8 + 8
+    return n_vectors * (code + 8) + n_lists_of(factory) * 4 * width
+
+
+def n_lists_of(factory: str) -> int:
+    """The number of inverted lists in a factory string; 0 without lists."""
+    match = re.search(r"IVF(\d+)", factory)
+    return int(match[1]) if match else 0
+
+
+def training_size(factory: str, points_per_list: int = TRAINING_POINTS_PER_LIST) -> int:
+    """The most training vectors that a factory string uses; 0 for a type without training."""
+    return 0 if _without_ids(factory) in _UNTRAINED else max(n_lists_of(factory), 1024) * points_per_list
+
+
+def _without_ids(factory: str) -> str:
+    return re.sub(r"^IDMap2?,", "", factory)
+
 
 SCAN = "scan"  # no FAISS index: requested, or no factory string fits
 # For each number of a row: float32 and float16 while it is gathered, float32 and codes inside FAISS.

@@ -20,7 +20,7 @@ from typing import IO, Any
 import xxhash
 
 from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch, QueryError, named_faults
-from engine.store.catalog import CATALOG_FILE, FILE_TABLES, has_table, reading
+from engine.store.catalog import CATALOG_FILE, FILE_TABLES, has_table, is_partitioned, reading
 from engine.store.checks import (
     CommitLog,
     check_catalog,
@@ -31,7 +31,6 @@ from engine.store.checks import (
     reported_commits,
 )
 from engine.store.durable import Checksum, appearing, checksum, fsync_folder, unfinished_folder, write_durably
-from engine.store.manifest import is_partitioned
 
 FORMAT = "longmatch-backup/1"
 LIST_FILE = "longmatch-backup.json"

@@ -13,15 +13,22 @@ from pathlib import Path
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import IndexDamaged, QueryError, RecallTooLow, named_faults
-from engine.store.catalog import CATALOG_FILE, execute_in
+from engine.store.catalog import (
+    CATALOG_FILE,
+    execute_in,
+    is_partitioned,
+    partition_folders,
+    partition_of,
+    read_manifest,
+    write_manifest,
+)
 from engine.store.durable import fsync_folder
-from engine.store.factory import AUTO
-from engine.store.manifest import is_partitioned, partition_folders, partition_of, read_manifest, write_manifest
 from engine.store.shards import SHARD_FOLDER
 from engine.store.writer import PartitionWriters, Writer, open_writers
 from indexer.building.pipeline import Pipeline
 from indexer.generation.generations import RECALL_FLOOR, refresh_generation, refresh_word_postings
 from indexer.generation.reference import refresh_reference
+from indexer.generation.resources import AUTO
 from indexer.upkeep.verify import Damage, Finding, verify
 
 

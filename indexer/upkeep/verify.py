@@ -20,32 +20,36 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, IndexDamaged, IndexMismatch, named_faults
 from engine.store.ann import AnnIndex
-from engine.store.catalog import CATALOG_FILE, NamedRow, has_log, reading, rows_of
+from engine.store.catalog import (
+    CATALOG_FILE,
+    MANIFEST_FILE,
+    NamedRow,
+    ReferenceFile,
+    has_log,
+    is_partitioned,
+    partition_of,
+    read_manifest,
+    reading,
+    rows_of,
+)
 from engine.store.checks import (
     COMMITS_FILE,
     commits_of,
+    content_hash,
     damaged_documents,
     damaged_table,
     lost_commits,
     read_meta,
     reported_commits,
+    stored_documents,
 )
-from engine.store.documents import content_hash, stored_documents
 from engine.store.durable import Checksum
 from engine.store.gathering import check_blocks
 from engine.store.lookup import stored_meta, stored_sources
-from engine.store.manifest import (
-    MANIFEST_FILE,
-    ReferenceFile,
-    is_partitioned,
-    partition_of,
-    read_manifest,
-)
 from engine.store.partitioned import Snapshot, open_snapshot
 from engine.store.postings import Postings
 from engine.store.reference import parse_reference, sample_order
-from engine.store.shards import SHARD_FOLDER, ShardSet
-from engine.store.tensors import map_file
+from engine.store.shards import SHARD_FOLDER, ShardSet, map_file
 from engine.store.writable import index_files, named_files, newest_shard, next_shard
 from engine.text.document import Document
 from engine.words.counts import TermTable, WordTables, count_documents

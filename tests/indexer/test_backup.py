@@ -13,7 +13,7 @@ from engine.errors import IndexDamaged, IndexMismatch, QueryError
 from engine.index import Index
 from engine.store.writer import Writer
 from indexer.building.builder import build
-from indexer.generation.compaction import compact
+from indexer.generation.generations import compact
 from indexer.upkeep.backup import LIST_FILE, BackupReport, backup, restore
 from indexer.upkeep.verify import verify
 from tests.fakes import FakeEncoder, make_corpus

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from engine.errors import ClusterError, IndexMismatch
-from engine.store.manifest import index_folders
+from engine.store.catalog import index_folders
 from engine.store.partitioned import open_snapshot
 from indexer.building.builder import Settings, build
 from indexer.building.pipeline import StoredBatch

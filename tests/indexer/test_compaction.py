@@ -13,8 +13,8 @@ from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.generation import compaction
-from indexer.generation.compaction import compact, join_small_shards
+from indexer.generation import generations
+from indexer.generation.generations import compact, join_small_shards
 from indexer.generation.resources import DiskGuard
 from tests.fakes import FakeEncoder, make_corpus
 
@@ -74,8 +74,8 @@ def test_many_small_shards_become_one_and_hits_stay(folder: Path, corpus: list[D
 def test_joined_shards_keep_the_limit_and_large_shards_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = list(shards(folder).values())
     most = 2 * max(sizes)
-    monkeypatch.setattr(compaction, "SHARD_CHUNKS", most)
-    monkeypatch.setattr(compaction, "_GROUPS_AT_ONCE", 2)
+    monkeypatch.setattr(generations, "SHARD_CHUNKS", most)
+    monkeypatch.setattr(generations, "_GROUPS_AT_ONCE", 2)
     join(folder)
     after = shards(folder)
     assert 12 / 2 <= len(after) < 12 and max(after.values()) <= most and sum(after.values()) == sum(sizes)
@@ -88,11 +88,11 @@ def test_joined_shards_keep_the_limit_and_large_shards_stay(folder: Path, monkey
 @pytest.mark.slow
 def test_few_small_shards_are_left_until_there_are_many(folder: Path, corpus: list[Document]) -> None:
     join(folder)
-    for number in range(compaction.MANY_SHARDS - 2):
+    for number in range(generations.MANY_SHARDS - 2):
         fill(folder, [make_corpus(40)[30 + number]], 1)
         assert join(folder) == []
     fill(folder, [make_corpus(40)[39]], 1)
-    assert join(folder) == [f"joining {compaction.MANY_SHARDS} shards"]
+    assert join(folder) == [f"joining {generations.MANY_SHARDS} shards"]
     assert len(shards(folder)) == 1
 
 

@@ -17,7 +17,7 @@ from engine.errors import DocumentError, IndexMismatch, QueryError
 from engine.index import Index
 from engine.readers import Unreadable
 from engine.search.request import Request
-from engine.store.manifest import index_folders, read_manifest
+from engine.store.catalog import index_folders, read_manifest
 from engine.store.partitioned import open_snapshot
 from engine.store.writer import Writer
 from engine.text.document import Document

@@ -8,7 +8,6 @@ import pytest
 from engine.encoders.encoder import unit
 from engine.errors import BudgetExceeded
 from engine.store.ann import AnnIndex
-from engine.store.factory import factory_options, training_size
 from indexer.generation.resources import (
     SCAN,
     SMALL,
@@ -18,7 +17,9 @@ from indexer.generation.resources import (
     Size,
     Watch,
     describe_options,
+    factory_options,
     index_options,
+    training_size,
 )
 
 FEW, MANY, HUGE = Size(1_000, 40_000, 384), Size(25_000, 1_000_000, 384), Size(2_500_000, 100_000_000, 384)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from engine.errors import ClusterError, QueryError
 from engine.index import Index
 from engine.search.request import Mode, Request
-from engine.store.manifest import index_folders
+from engine.store.catalog import index_folders
 from indexer.building.builder import build
 from indexer.building.rewriting import partition
 from indexer.cli import main

@@ -17,13 +17,13 @@ from engine.index import Index
 from engine.readers import Unreadable
 from engine.result import Status
 from engine.search.request import Mode, Request
-from engine.store.manifest import index_folders, partition_of, read_manifest
+from engine.store.catalog import index_folders, partition_of, read_manifest
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.views import Result
 from indexer.building.builder import EncodeNow, build
 from indexer.building.rewriting import partition
-from indexer.generation.compaction import compact
+from indexer.generation.generations import compact
 from indexer.generation.reference import rebase
 from indexer.upkeep.backup import backup
 from indexer.upkeep.repair import remove, repair

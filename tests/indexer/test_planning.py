@@ -13,7 +13,7 @@ import pytest
 
 from engine.errors import BudgetExceeded, DocumentError, EngineError, IndexMismatch
 from engine.readers import Unreadable
-from engine.store.documents import content_hash
+from engine.store.checks import content_hash
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import Settings, build

@@ -20,7 +20,7 @@ from engine.store.writer import Writer
 from indexer.building.builder import build
 from indexer.building.rewriting import partition, reencode, reencoding_cost
 from indexer.cli.group import main
-from indexer.generation.compaction import compact
+from indexer.generation.generations import compact
 from indexer.upkeep.repair import remove
 from indexer.upkeep.verify import verify
 from tests.fakes import FakeEncoder, make_corpus, make_document

@@ -12,7 +12,7 @@ import pytest
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
 from engine.errors import EncoderError
 from engine.readers import read_file
-from engine.store.manifest import index_folders
+from engine.store.catalog import index_folders
 from engine.store.partitioned import open_snapshot
 from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document

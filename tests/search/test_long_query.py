@@ -19,7 +19,7 @@ from engine.scoring.evidence import Scoring
 from engine.search.query import MOST_CHUNKS, Query, left_out_sections, pool_long, prepare, query_stretches
 from engine.search.request import Request
 from engine.store.reference import Reference
-from engine.store.tensors import coarse
+from engine.store.shards import coarse
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.segmentation import Chunk, Coverage, Section, Span

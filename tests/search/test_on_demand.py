@@ -18,7 +18,7 @@ from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer, open_writers
 from engine.text.document import Document
 from indexer.building.builder import EncodeNow, build
-from indexer.generation.compaction import compact
+from indexer.generation.generations import compact
 from indexer.upkeep.repair import repair
 from indexer.upkeep.verify import verify
 from tests.fakes import FakeEncoder, make_corpus

@@ -22,7 +22,7 @@ from engine.scoring.evidence import Scoring
 from engine.search.query import Query, as_stored
 from engine.search.request import Request
 from engine.search.searcher import Searcher
-from engine.store.documents import content_hash
+from engine.store.checks import content_hash
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document

@@ -26,7 +26,7 @@ from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.segmentation import Section
 from indexer.building.builder import EncodeNow, build
 from indexer.building.rewriting import partition
-from indexer.generation.compaction import compact
+from indexer.generation.generations import compact
 from indexer.upkeep.repair import remove
 from tests.fakes import FakeEncoder
 

@@ -12,7 +12,7 @@ from engine.encoders.encoder import Vectors, unit
 from engine.errors import IndexDamaged, IndexMismatch
 from engine.store.ann import AnnIndex, Ids
 from engine.store.durable import Checksum
-from engine.store.factory import factory_options, index_bytes, is_exact_factory, training_size
+from indexer.generation.resources import factory_options, index_bytes, is_exact_factory, training_size
 
 WIDTH = 16
 

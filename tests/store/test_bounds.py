@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from engine.errors import IndexDamaged
-from engine.store import documents
+from engine.store import checks
 from engine.store.catalog import CATALOG_FILE, open_catalog
 from engine.store.checks import record_documents, record_tables
 from engine.store.durable import checksum
@@ -82,7 +82,7 @@ def test_vectors_outside_of_their_shard_are_refused(folder: Path, column: str, v
 
 
 def test_a_text_that_unpacks_to_too_much_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "MAX_TEXT_BYTES", 1_000_000)
+    monkeypatch.setattr(checks, "MAX_TEXT_BYTES", 1_000_000)
     bomb = zlib.compress(bytes(1_000_001))
     forge(
         folder,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.store.documents import content_hash, stored_documents
+from engine.store.checks import content_hash, stored_documents
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.text.segmentation import Section

@@ -27,7 +27,7 @@ from engine.store.lookup import stored_sources
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.rewriting import partition, reencode
-from indexer.generation.compaction import compact
+from indexer.generation.generations import compact
 from indexer.generation.reference import rebase
 from indexer.upkeep.backup import backup, restore
 from indexer.upkeep.repair import remove, repair

@@ -9,7 +9,7 @@ import pytest
 from engine.errors import QueryError
 from engine.index import Index
 from engine.search.request import Request
-from engine.store.documents import content_hash
+from engine.store.checks import content_hash
 from engine.store.lookup import Field, check_fields, stored_fields, stored_hashes, stored_values
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer

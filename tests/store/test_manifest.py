@@ -12,7 +12,7 @@ import pytest
 import xxhash
 
 from engine.errors import IndexDamaged, IndexMismatch
-from engine.store.manifest import (
+from engine.store.catalog import (
     Entry,
     Manifest,
     ReferenceFile,

@@ -11,8 +11,7 @@ from safetensors.numpy import load_file
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import StorageError
 from engine.store.durable import checksum
-from engine.store.shards import Shard, parse_shard, part_digests, shard_arrays, shard_file, write_shard
-from engine.store.tensors import map_file
+from engine.store.shards import Shard, map_file, parse_shard, part_digests, shard_arrays, shard_file, write_shard
 from engine.text.segmentation import Chunk, Coverage
 from engine.words.counts import PackedTable, PackedWords, WordTables, count_documents, unpacked
 from engine.words.segmenter import WordSegmenter

@@ -28,7 +28,7 @@ from engine.text.document import Document
 from engine.words.apart import ranges
 from indexer.building.builder import build
 from indexer.building.rewriting import partition
-from indexer.generation.compaction import compact
+from indexer.generation.generations import compact
 from indexer.generation.reference import rebase
 from tests.fakes import FakeEncoder, make_corpus, make_document
 

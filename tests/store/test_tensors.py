@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from engine.store import tensors
-from engine.store.tensors import as_float32, coarse, map_file, mapped_tensors, save_file
+from engine.store import shards
+from engine.store.shards import as_float32, coarse, map_file, mapped_tensors, save_file
 
 TYPES = ("float16", "float32", "int8", "int32", "int64", "uint8", "uint16", "uint32")
 
@@ -50,9 +50,9 @@ def test_no_array_is_copied(tmp_path: Path) -> None:
 ALL = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
 
 
-@pytest.mark.parametrize("block", [tensors._BLOCK, 1_000])
+@pytest.mark.parametrize("block", [shards._BLOCK, 1_000])
 def test_every_finite_half_is_the_same_number(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    monkeypatch.setattr(tensors, "_BLOCK", block)
+    monkeypatch.setattr(shards, "_BLOCK", block)
     finite = ALL[np.isfinite(ALL)].reshape(-1, 2)
     made = as_float32(finite)
     assert made.dtype == np.float32
