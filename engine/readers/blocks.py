@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
-from engine.text.cleaning import one_line, without_encoded
+from engine.text.cleaning import one_line, without_encoded, without_invisible
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
 from engine.text.segmentation import Heading
 
@@ -53,7 +53,7 @@ class Blocks:
         if n_encoded:
             self.left_out[reasons.ENCODED] += n_encoded
             self.skip(whole)
-        block = (block.replace("\u00ad", "") if "\u00ad" in block else block).strip("\n")
+        block = without_invisible(block).replace("\u00ad", "").strip("\n")
         if not block.strip():
             return self._size
         if self._size:
@@ -71,7 +71,7 @@ class Blocks:
 
     def add_heading(self, title: str, level: int) -> None:
         """Append a heading line; a title over `MAX_HEADING_CHARS` is appended as a paragraph."""
-        title = one_line(title.replace("\u00ad", ""))
+        title = one_line(without_invisible(title))
         if not title:
             return
         self._resumed = None
@@ -156,7 +156,7 @@ def n_lost(source: list[str], accounted: list[str]) -> int:
 
 def _as_words(texts: list[str]) -> bytes:
     """Texts with blanks for punctuation; bytes, because these are much faster to divide than characters."""
-    text = " ".join(texts).replace("\u00ad", "")
+    text = without_invisible(" ".join(texts)).replace("\u00ad", "")
     text = text if text.isascii() else " ".join(text.split())
     for sign in "" if text.isascii() else _SIGNS:
         text = text.replace(sign, " ")

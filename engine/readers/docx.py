@@ -34,7 +34,7 @@ from engine.readers.encoding import MAX_CONTAINER_BYTES, decode
 from engine.readers.formulas import EQUATIONS, equation_text
 from engine.readers.markup import parse_safely, signs
 from engine.readers.scalars import authors_of
-from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, raised, too_large
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, raised, too_large
 from engine.text.document import Document, MetadataValue, is_made_up_title
 from engine.text.headings import headings_of_lines
 
@@ -199,6 +199,7 @@ class _Writer:
         self._is_after_item = self._is_after_title = False
         self._carried = ""  # the text of a paragraph that the next one continues
         self._centred: dict[_Element, int] = {}  # the levels of headings that no style marks
+        self._joined: set[_Element] = set()  # first lines of headings of two paragraphs
 
     def write_all(self) -> None:
         """Write the body; headers and footers are counted."""
@@ -216,9 +217,7 @@ class _Writer:
         for kind in ("header", "footer"):
             for root in self._package.all_related(kind, self._blocks):
                 self._counts[reasons.RUNNING_HEADS] += bool(text_of(root).strip())
-        lines = list(self._centred_lines(body))
-        for heading in headings_of_lines([(text, bold) for _, text, bold in lines]):
-            self._centred[lines[heading.start][0]] = heading.level - 1
+        self._mark_centred(list(self._centred_lines(body)))
         for block in _opened(body, _BLOCKS):
             self._write(block)
         self._flush()
@@ -268,6 +267,14 @@ class _Writer:
             is_known = character >= " " and not "\ud800" <= character < "\uf900" and character < "\ufffe"
             self._counts[reasons.UNREADABLE] += not is_known
             sign.tag, sign.text = _TEXT, character if is_known else ""
+
+    def _mark_centred(self, lines: list[tuple[_Element, str, bool]]) -> None:
+        for heading in headings_of_lines([(text, bold) for _, text, bold in lines]):
+            paragraph, text, _ = lines[heading.start]
+            if heading.title != text:  # it ends in the next paragraph
+                self._joined.add(paragraph)
+                paragraph = lines[heading.start + 1][0]
+            self._centred[paragraph] = heading.level - 1
 
     def _centred_lines(self, body: _Element) -> Iterator[tuple[_Element, str, bool]]:
         """Each paragraph with its text where it stands in the middle and is no heading by its style, else ""."""
@@ -374,9 +381,10 @@ class _Writer:
     def _write_paragraph(self, paragraph: _Element) -> None:
         text = self._carried + text_of(paragraph)
         self._carried = ""
-        if _is_continued(paragraph):
-            self._carried = text
+        if paragraph in self._joined or _is_continued(paragraph):
+            self._carried = f"{text} " if paragraph in self._joined else text
             return
+        text = joined_words(text) if "\n" in text else text
         style = _style_of(paragraph)
         name = self._styles.name(style)
         if name == "title" and (not self.title or self._is_after_title):

@@ -263,7 +263,9 @@ def _mark_centred(root: Element) -> None:
         if (element.tail or "").strip():
             lines.append((element, "", False))
     for heading in headings_of_lines([(text, is_bold) for _, text, is_bold in lines]):
-        element = lines[heading.start][0]
+        element, text, _ = lines[heading.start]
+        if heading.title != text:
+            markup.join_blocks(element, lines[heading.start + 1][0])
         element.set("role", "heading")
         element.set("aria-level", str(min(6, heading.level + 1)))
 
@@ -345,7 +347,7 @@ def _reason_of_looks(element: Element, names: str) -> str | None:
 
 def _frame_reason(element: Element, tag: str) -> str | None:
     """Headers, footers and asides of the page itself; those of its parts are text, and so are notes."""
-    if tag not in _FRAMES or any(above.tag in _PARTS for above in element.iterancestors()):
+    if tag not in _FRAMES or any(above.tag in (*_PARTS, "blockquote", "figure") for above in element.iterancestors()):
         return None
     kinds = _kinds(element)
     is_note = _NOTE.search(kinds) if tag == "aside" else tag == "footer" and _NOTES.search(kinds)

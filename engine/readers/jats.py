@@ -34,6 +34,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     meta, blocks = root.find("{*}front/{*}article-meta"), Blocks()
     if meta is None:
         meta = next(root.iter("{*}article-meta"), etree.Element("article-meta"))
+    markup.lift(meta, frozenset(["fn"]), frozenset(["article-title", "subtitle"]))
     shown = meta.find("{*}title-group/{*}article-title")
     title, journal = (
         markup.NOTE_MARK.sub("", rendered(shown, _GRAMMAR)),
@@ -44,7 +45,8 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     markup.lift(root, _FLOATS, frozenset(["p"]))
     blocks.add(title)
     group = meta.find("{*}title-group")
-    others = [] if group is None else [*group.iter("{*}subtitle", "{*}trans-title", "{*}trans-subtitle")]
+    other_titles = ("{*}subtitle", "{*}trans-title", "{*}trans-subtitle", "{*}fn")
+    others = [] if group is None else [*group.iter(*other_titles)]
     for other in others:
         blocks.add(rendered(other, _GRAMMAR))
     abstracts = [*meta.iterfind("{*}abstract"), *meta.iterfind("{*}trans-abstract")]
@@ -145,7 +147,7 @@ _BLOCKS = frozenset([
     "abstract", "ack", "app", "back", "body", "boxed-text", "caption", "def-item", "disp-formula",
     "disp-formula-group", "disp-quote", "fig", "floats-group", "fn", "label", "list", "notes", "p", "sec", "speech",
     "statement", "supplementary-material", "table", "table-wrap", "table-wrap-foot", "tbody", "thead", "title",
-    "alt-text", "array", "attrib", "author-notes", "long-desc", "tgroup",
+    "alt-text", "array", "attrib", "author-notes", "def-head", "long-desc", "term-head", "tgroup",
     "bio", "corresp", "fn-group", "front-stub", "funding-statement", "glossary", "speaker",
     "term", "verse-group", "verse-line",
 ])  # fmt: skip

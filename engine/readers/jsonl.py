@@ -266,12 +266,13 @@ def _nested(key: str, value: object) -> dict[str, MetadataValue]:
 
 def _authors(record: Mapping[str, Any], metadata: Mapping[str, MetadataValue]) -> list[str]:
     """The names of authors that are not metadata as they are."""
-    authors = next((record[name] for name in _AUTHORS if record.get(name)), metadata.get("authors"))
-    parsed, inside = record.get("authors_parsed"), record.get("metadata")
-    if not authors and isinstance(parsed, list):  # arXiv: family name, given names, suffix
+    inside = record["metadata"] if isinstance(record.get("metadata"), dict) else {}
+    authors = next((record[name] for name in _AUTHORS if record.get(name)), None)
+    authors = authors or metadata.get("authors") or inside.get("authors")
+    parsed = record.get("authors_parsed") or inside.get("authors_parsed")  # arXiv: family name, given names, suffix
+    if isinstance(parsed, list) and (not authors or isinstance(authors, str)):
         people = [[*name[1:2], *name[:1], *name[2:]] for name in parsed if isinstance(name, list)]
         authors = [{"name": " ".join(map(str, person)).strip()} for person in people]
-    authors = authors or (inside.get("authors") if isinstance(inside, dict) else None)
     return [] if _is_plain(authors) and not isinstance(authors, str) else names_of(authors)
 
 

@@ -82,7 +82,11 @@ _AUTHOR_MARK = re.compile(
 _USUAL = {  # commands of packages, as the author would define them
     "texorpdfstring": Macro("#1", "mm"),
     "subfloat": Macro("\n\n#1\n\n#2", "om"),
-    "frametitle": Macro("\n\n#1\n\n", "m"),
+    "frametitle": Macro(r"\subsubsection{#1}" "\n\n", "m"),
+    "begin{frame}": Macro(
+        "\n\n" r"\IfNoValueTF{#2}{}{\subsubsection{#2}}" "\n\n" r"\IfNoValueTF{#3}{}{#3}" "\n\n", "ogg"
+    ),
+    "end{frame}": Macro("\n\n"),
     "framesubtitle": Macro("\n\n#1\n\n", "m"),
     "begin{proof}": Macro("\n\n" r"\IfValueTF{#1}{#1}{Proof}. ", "o"),
     "end{proof}": Macro("\n\n"),
@@ -331,6 +335,7 @@ _SIGNS = {
     "textparagraph": "¶", "textdegree": "°", "degree": "°", "textcelsius": "°C", "textmu": "µ", "textohm": "Ω",
     "textsterling": "£", "textcent": "¢", "textyen": "¥", "texttimes": "×", "textpm": "±", "checkmark": "✓",
     "textonehalf": "½", "No": "№", "textnumero": "№", "hyp": "-", "slash": "/",
+    **{logo: logo for logo in ("TeX", "LaTeX", "BibTeX", "XeTeX", "XeLaTeX", "LuaTeX")}, "LaTeXe": "LaTeX2e",
     "glqq": "„", "grqq": "“", "flqq": "«", "frqq": "»", "glq": "‚", "grq": "‘", "flq": "‹", "frq": "›",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+\*?|.)|[{}$]", re.DOTALL)

@@ -68,10 +68,11 @@ _NEWIF = r"\newif"
 
 
 _REVISIONS = {  # command: its arguments, which of them is text, and the reason to leave the others out
-    **dict.fromkeys(["deleted", "sout", "st", "xout", "DIFdel", "DIFdelFL", "remove", "cancel", "hcancel", "bcancel",
-                     "xcancel", "textst", "strikeout"], ("om", -1, DELETED)),
+    **dict.fromkeys(["deleted", "del", "sout", "st", "xout", "DIFdel", "DIFdelFL", "remove", "cancel", "hcancel",
+                     "bcancel", "xcancel", "textst", "strikeout"], ("om", -1, DELETED)),
     **dict.fromkeys(["added", "DIFadd", "DIFaddFL"], ("om", 1, DELETED)), "replaced": ("omm", 1, DELETED),
-    **dict.fromkeys(["replace", "change"], ("omm", 2, DELETED)), "annote": ("omm", 1, COMMENT_WORDS),
+    **dict.fromkeys(["replace", "change"], ("omm", 2, DELETED)),
+    "annote": ("omm", 1, COMMENT_WORDS), "comment": ("om", -1, COMMENT_WORDS),
     **dict.fromkeys(["ruby", "kanji", "jruby", "ltjruby", "aruby", "furigana", "xpinyin"], ("omm", 1, READINGS)),
     **dict.fromkeys(["ifthenelse", "iftoggle", "ifbool"], ("ommm", 2, VARIANTS)),
 }  # fmt: skip
@@ -84,6 +85,8 @@ def without_revisions(text: str) -> tuple[str, Counter[str]]:
     closing = closing_braces(text) if _REVISION.search(text) else {}
     parts, start = [], 0
     for match in _REVISION.finditer(text) if closing else ():
+        if match[1] == "del" and r"\add" not in text:  # an operator of mathematics
+            continue
         signature, at, reason = _REVISIONS[match[1]]
         found = list(arguments(text, match.end(), signature, closing)) if match.start() >= start else []
         is_complete = len(found) == len(signature) and all(text[one.start - 1] == "{" for one in found[1:])

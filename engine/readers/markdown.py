@@ -31,7 +31,7 @@ _COMMENT = re.compile(
     r"|\{--[^{}\n]{1,1000}--\}|<(?P<tag>del|s|strike|rt|rp)>[^<\n]{0,1000}</(?P=tag)>)[ \t]?"
     r"|(?P<mark></?(?P<name>a|abbr|b|big|blockquote|br|center|cite|code|dd|details|div|dl|dt|em|figcaption|figure|font"
     r"|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|picture|q|ruby|samp|script|section|small|source|span|strong|style|sub|summary"
-    r"|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|video)(?P<attributes>(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
+    r"|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|video|wbr)(?P<attributes>(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
     r"|[^\s\"'=<>`]+))?){0,50}\s*)/?>)"
     r"|(?P<entity>&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z]\w{1,30});)"
     r"|(?P<stars>(?<![^\W\d_*])\*{1,3}(?!\*))(?P<initial>[^\W\d_]{1,60})(?P=stars)(?=[^\W\d_])"

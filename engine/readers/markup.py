@@ -43,7 +43,7 @@ _SIGNS = {  # by font: runs of characters from a code on, with blanks where ther
 }  # fmt: skip
 _BREAK = "\v"  # stands for a line break inside a block until the block is written
 MARKED = {  # reasons that many formats share
-    **dict.fromkeys(["del", "strike", "strikethrough", "deleted-phrase"], DELETED),
+    **dict.fromkeys(["del", "strike", "strikethrough", "deleted-phrase", "deletedText"], DELETED),
     **dict.fromkeys(["rt", "rtc"], READINGS),
     "rp": "",
 }
@@ -172,6 +172,18 @@ def join_numbers(numbers: Iterable[Element], headings: frozenset[str] = frozense
         take_out(number)
         number.getparent().set(LABEL, "")
         number.getparent().remove(number)
+
+
+def join_blocks(first: Element, second: Element) -> None:
+    """Move the text of a block to the end of another one, behind a blank."""
+    text = f" {second.text or ''}"
+    if len(first):
+        first[-1].tail = (first[-1].tail or "") + text
+    else:
+        first.text = (first.text or "") + text
+    first.extend([*second])
+    take_out(second)
+    second.getparent().remove(second)
 
 
 def take_out(element: Element) -> None:

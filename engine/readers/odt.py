@@ -73,8 +73,10 @@ def read_tree(root: Element, doc_id: str, source: str, blocks: Blocks | None = N
     _mark_lists(body, root)
     _mark_headings(body, root)
     for heading in headings_of_lines([(text, is_bold) for _, text, is_bold in lines]):
-        line = lines[heading.start][0]
+        line, text, _ = lines[heading.start]
         if line is not titled:
+            if heading.title != text:
+                markup.join_blocks(line, lines[heading.start + 1][0])
             line.tag, line.attrib["outline-level"] = f"{line.tag[:-1]}h", str(heading.level)
     markup.lift(body, _SHAPES, _PARAGRAPHS)
     _move_notes(body)

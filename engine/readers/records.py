@@ -28,7 +28,7 @@ TEXT_FIELDS = {
     "claims_localized": "Claims", "html_with_citations": "", "html": "", "html_lawbox": "", "html_columbia": "",
     "html_anon_2020": "", "xml_harvard": "",
 }  # fmt: skip
-_TITLES = ("title", "case_name", "name", "name_abbreviation", "headline", "case_name_full", "title_localized")
+_TITLES = ("title", "case_name", "name_abbreviation", "name", "headline", "case_name_full", "title_localized")
 IDS = (
     "_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number",
     "publication_number", "patent_number", "cluster_id", "uuid", "article_id", "patent_id", "lens_id", "doi", "pmid",
@@ -51,14 +51,18 @@ _ENTRIES = "ref_entries"  # figures, tables and formulas of S2ORC and unarXive
 _MAX_DEPTH = 6  # of text in objects
 _SENTENCE = re.compile(r"</?S> ?")  # in articles of arXiv and PubMed for summaries
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_OWNER = re.compile(
+    r"^(?:patent|invention|paper|article|document|case)_(?=(?:title|abstract|claims|description|text)$)"
+)
+_PARSES = ("pdf_parse", "latex_parse", "grobid_parse")
 # A part of an unarXive text that stands elsewhere in the record.
-_REFERENCE = re.compile(r"\{\{([a-z]{1,20}):([^{}]{1,200})\}\}")
+_REFERENCE = re.compile(r"([ \t]?)\{\{([a-z]{1,20}):([^{}]{1,200})\}\}")
 
 
 def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     """The record with fields such as "Title" and "caseName" under the names of this module."""
     known = {"text", "sections", *TEXT_FIELDS, *_TITLES, *IDS}
-    others = {key: _CAPITAL.sub("_", key).lower() for key in record if key not in known}
+    others = {key: _OWNER.sub("", _CAPITAL.sub("_", key).lower()) for key in record if key not in known}
     renamed = {key: name for key, name in others.items() if name != key and name in known and name not in record}
     record = {renamed.get(key, key): value for key, value in record.items()} if renamed else record
     places = record.get("abstract_inverted_index")  # of OpenAlex: the places of each word
@@ -70,6 +74,8 @@ def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     if isinstance(content, dict) and isinstance(content.get("annotations"), dict):  # of S2ORC since 2022
         parts = _annotated(str(content.get("text") or ""), content["annotations"])
         record = {key: value for key, value in record.items() if key != "content" or not parts} | parts
+    parsed = next((value for name in _PARSES if isinstance(value := record.get(name), dict) and value), {})
+    record |= {name: parsed[name] for name in (_ENTRIES, "bib_entries") if parsed.get(name) and name not in record}
     inside = record.get("metadata")
     is_whole = {"text", "sections", *TEXT_FIELDS}.isdisjoint(record)
     if is_whole and isinstance(inside, dict) and isinstance(inside.get("sections"), list):  # of Science Parse
@@ -261,12 +267,14 @@ def _written_out(text: str, record: Mapping[str, Any]) -> str:
     """A text of unarXive with its formulas in place, and without its marks of citations, figures and tables."""
     if "{{" not in text:
         return text
+    from engine.readers.formulas import tex_text  # most records hold no markup
+
     entries = record.get(_ENTRIES)
 
     def written(mark: re.Match[str]) -> str:
-        entry = entries.get(mark.group(2)) if isinstance(entries, dict) else None
+        entry = entries.get(mark.group(3)) if isinstance(entries, dict) else None
         formula = entry.get("latex") if isinstance(entry, dict) else None
-        return f"${formula}$" if isinstance(formula, str) else ""
+        return f"{mark.group(1)}{tex_text(formula)}" if isinstance(formula, str) else ""
 
     return _REFERENCE.sub(written, text)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
-from engine.text.cleaning import joined_words, without_gaps
+from engine.text.cleaning import joined_words, without_gaps, without_invisible
 from engine.text.headings import is_part_of_opinion
 from engine.text.numbering import could_be_title, roman_value
 
@@ -84,7 +84,7 @@ def without_star_pages(text: str) -> tuple[str, int]:
 def running_text(text: str) -> RunningText:
     """Leave out running heads and page numbers, and join the sentences and words that pages and lines cut."""
     text = _STRUCK_OVER.sub("", text) if "\x08" in text or "\x1b" in text else text
-    text, n_stars = without_star_pages(without_gaps(text))
+    text, n_stars = without_star_pages(without_gaps(without_invisible(text)))
     if "\n" not in text:
         return RunningText(
             text, (0, *(match.end() for match in re.finditer("\f", text))) if "\f" in text else (), n_stars

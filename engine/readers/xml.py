@@ -27,6 +27,7 @@ from engine.readers.markup import (
     HeadingMark,
     all_text,
     join_numbers,
+    leave_outside,
     lift,
     local_name,
     n_words,
@@ -39,7 +40,8 @@ from engine.text.document import Document, MetadataValue, Unreadable
 
 _KNOWN = frozenset(["akomaNtoso", "rfc", "bill", "resolution", "PubmedArticle"])  # roots
 _HEADINGS = frozenset([
-    "heading", "header", "title", "name", "head", "subheading", "titre", "ArticleTitle", "Title", "TI.ART",
+    "heading", "header", "title", "name", "head", "subheading", "section-title", "titre", "ArticleTitle", "Title",
+    "TI.ART",
 ])  # fmt: skip
 _NUMBERS = frozenset(["num", "enum", "no", "Pnumber", "NO.PARAG"])
 _BLOCKS = frozenset([
@@ -154,9 +156,14 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
     _write_attributes(root)
     lift(root, _NOTES, frozenset(["p", "t", "para", "text"]))
     join_numbers([one for one in root.iter(etree.Element) if local_name(one) in _NUMBERS], _HEADINGS)
-    if used is None or local_name(used) == "FRBRname":
+    if used is None or local_name(used) in ("FRBRname", "ArticleTitle"):
         blocks.add(title)
-    write(root, _grammar(root, used), blocks)
+    parts = [root]
+    if local_name(root) == "PubmedArticle":
+        parts = [*root.iter("{*}Abstract", "{*}OtherAbstract")]
+        leave_outside(root, [used, *parts], reasons.FRONT_MATTER, blocks)
+    for part in parts:
+        write(part, _grammar(part, used), blocks)
     return blocks.document(doc_id, source, title, metadata)
 
 
@@ -214,6 +221,8 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         "authors": [name for name in names if name],
         "number": root.get("number") or next(map(words, numbers), ""),
         "court": next((words(one) for one in root.iter("{*}court", "{*}courtType") if words(one)), ""),
+        "pmid": words(root.find("{*}MedlineCitation/{*}PMID")),
+        "journal": words(root.find(".//{*}Journal/{*}Title")),
         "date": dates[0] if dates else "",
         "year": years[0] if years else None,
     }
@@ -226,18 +235,26 @@ def _rfc_date(date: Element) -> str:
 
 def _write_attributes(root: Element) -> None:
     """Titles that RFCs of version 2 have as attributes become elements, and so do the texts of references."""
-    for element in list(root.iter("{*}section", "{*}figure", "{*}texttable", "{*}note", "{*}abstract")):
+    headed = ("section", "figure", "texttable", "note", "abstract")
+    for element in list(root.iter(*(f"{{*}}{tag}" for tag in headed))):
         title = element.get("title") or ("Abstract" if local_name(element) == "abstract" else "")
         if title and not any(local_name(child) in _HEADINGS for child in element.iterchildren(etree.Element)):
-            heading = etree.Element("heading")
-            heading.text = title
-            element.insert(0, heading)
+            element.insert(0, _heading_of(title))
+    for element in root.iter("{*}AbstractText"):  # of PubMed
+        if element.get("Label"):
+            element.addprevious(_heading_of(element.get("Label")))
     for paragraph in root.iter("{*}t"):
         if paragraph.get("hangText"):
             paragraph.text = f"{paragraph.get('hangText')} {(paragraph.text or '').lstrip()}"
     for reference in root.iter("{*}xref"):
         if not words(reference) and reference.get("target"):
             reference.text = f"[{reference.get('target')}]"
+
+
+def _heading_of(title: str) -> Element:
+    heading = etree.Element("heading")
+    heading.text = title
+    return heading
 
 
 def _grammar(root: Element, title: Element | None) -> Grammar:

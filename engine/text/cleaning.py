@@ -52,10 +52,15 @@ _HYPHENATED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LETTERS = f"{_SOUTHEAST}\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _UNSPACED_LINES = re.compile(f"(?<=[{_LETTERS}、，])[ \\t]*\\n[ \\t]*(?=[{_LETTERS}])")
-_SOFT_HYPHEN = re.compile("\u00ad(?![ \t]*\n)")
+_INVISIBLE = re.compile("\u00ad(?![ \t]*\n)|[\u2060\ufeff]|(?<=[a-zA-Z\u00c0-\u024f])\u200b(?=[a-zA-Z\u00c0-\u024f])")
 _HYPHENS = "-\u2010\u00ad¬"
 _SHARE_HYPHENATED = 0.01  # of the lines end with a hyphen, in text that was set
 _LEAST_UNSPACED = 12  # characters of a full line in a script without spaces
+
+
+def without_invisible(text: str) -> str:
+    """Leave out soft hyphens inside of a line, and blanks of no width inside of words."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
 def joined_words(text: str, *, was_set: bool = False) -> str:
@@ -64,7 +69,7 @@ def joined_words(text: str, *, was_set: bool = False) -> str:
     In a text that is not known to be set in type, a few hyphens at the ends of lines belong to their words.
     """
     if not text.isascii():
-        text = _UNSPACED_LINES.sub(_full_line, _SOFT_HYPHEN.sub("", text) if "\u00ad" in text else text)
+        text = _UNSPACED_LINES.sub(_full_line, without_invisible(text))
     n_least = 1 if was_set else max(1, _SHARE_HYPHENATED * (text.count("\n") + 1))
     if sum(text.count(f"{hyphen}\n") for hyphen in _HYPHENS) < n_least or len(_HYPHENATED.findall(text)) < n_least:
         return text

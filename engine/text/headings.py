@@ -92,7 +92,8 @@ def centred_headings(text: str) -> list[Heading]:
 def headings_of_lines(lines: Sequence[tuple[str, bool]]) -> list[Heading]:
     """The headings among lines that a file itself sets in the middle, with their places among them as starts.
 
-    A line is its text, or "" where it is prose, and whether it is bold. Headings stand above prose.
+    A line is its text, or "" where it is prose, and whether it is bold. Headings stand above prose. The title below
+    a number, as in "ARTICLE IV" and "TOLLS AND DUES", is part of one heading of two lines.
     """
     found: list[_Centred] = []
     opens = False
@@ -110,6 +111,11 @@ def headings_of_lines(lines: Sequence[tuple[str, bool]]) -> list[Heading]:
         )
         opens = opens and (is_part or (is_title and not is_caption))
         if opens:
+            below = found[-1] if found and found[-1].start == place + 1 else None
+            whole = f"{title} {below.title}" if below is not None and not (below.number or below.is_part) else ""
+            if number and not number.title and parse(whole) and below is not None and _is_titled(below.title):
+                title, number = whole, _number(whole)
+                del found[-1]
             found.append(_Centred(title, place, 0, "", "", "", number, is_part))
     return list(_levels(found[::-1]))
 

@@ -170,7 +170,7 @@ def test_metadata_that_is_nested_without_end_is_refused() -> None:
          "A\n\nOne.\n\nA1\n\nTwo."),
         ({"body_text": [{"section": "Proof", "text": "Let {{formula:f1}} be, see {{cite:c1}}."}],
           "ref_entries": {"f1": {"type": "formula", "latex": "x^2"}, "t": {"type": "table", "caption": "Rates"}}},
-         "Proof\n\nLet $x^2$ be, see .\n\nFigures and tables\n\nRates"),
+         "Proof\n\nLet x^2 be, see.\n\nFigures and tables\n\nRates"),
     ],
 )  # fmt: skip
 def test_records_of_other_collections_lose_no_text(record: dict[str, Any], text: str) -> None:

@@ -40,6 +40,13 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
         ({"sections": {"Intro": "One."}, "abstract": "An aim."}, "Abstract An aim. Intro One.", {}),
         ({"sections": [["One.", "Two."]], "section_names": ["Intro"], "article_text": ["One."],
           "abstract_text": ["<S> An aim . </S>"]}, "Abstract An aim . Intro One. Two.", {}),
+        ({"patent_title": "Weir", "patentAbstract": "A weir."}, "Weir Abstract A weir.", {}),
+        ({"name": "OAK, Plaintiff, v. ELM", "name_abbreviation": "Oak v. Elm", "casebody": {"data": {"head_matter":
+          "Held."}}}, "Oak v. Elm Held.", {}),
+        ({"pdf_parse": {"body_text": [{"text": "One."}], "ref_entries": {"f": {"text": "A map."}}, "bib_entries": {
+            "b": {"title": "Elm"}}}}, "One. Figures and tables A map.", {"left_out_references": 1}),
+        ({"abstract": "An aim.", "authors": "A. V\\'ane", "authors_parsed": [["Váne", "A.", ""]]}, "Abstract An aim.",
+         {"authors": ["A. Váne"]}),
         ({"metadata": {"title": "T", "sections": [{"heading": "I", "text": "One."}], "abstractText": "Aim."},
           "name": "x.pdf"}, "T Abstract Aim. I One.", {}),
         ({"claims": [{"num": 1, "text": "A pump."}, {"claim_number": "02", "claim_text": "A gate."}]},
@@ -76,6 +83,7 @@ def test_a_record_can_have_its_id_under_another_name(name: str) -> None:
 
 _ORDER = '<ol type="a"><li>Oak</li><li>Elm</li></ol>'
 _HEADED = f'<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr>{word_run("Aim")}</w:p>'
+_CENTRED = "<w:p><w:pPr><w:jc w:val='center'/></w:pPr><w:r><w:t>{}</w:t></w:r></w:p>"
 _BOX = "<w:r><w:drawing><w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p></w:txbxContent></w:drawing></w:r>"
 _CHOICE = (
     '<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:ddList><w:result w:val="1"/><w:listEntry w:val="Red"/>'
@@ -159,6 +167,18 @@ def _cell(note: str) -> str:
          f"{'Oak ' * 9}Elm"),
         ("a.epub", epub_bytes({"a.xhtml": "<p>Oak</p>", "b.xhtml": f"<ol>{'<li><a>Elm</a></li>' * 9}</ol>"}), "Oak"),
         ("a.xml", jats("", "<media><caption><p>Oak</p></caption></media><p>Elm</p>"), "Oak Elm"),
+        ("a.xml", jats("", "<def-list><term-head>Tree</term-head><def-head>Use</def-head><def-item><term>oak</term>"
+                       "<def><p>ships</p></def></def-item></def-list>"), "Tree Use oak ships"),
+        ("a.html", html("<blockquote><p>It rose.</p><footer>Ann Vane</footer></blockquote>"), "It rose. Ann Vane"),
+        ("a.html", html("<p>zero&#8203;width and &#65279;marks</p>"), "zerowidth and marks"),
+        ("a.txt", "zero\u200bwidth and no\u2060break", "zerowidth and nobreak"),
+        ("a.md", "super<wbr>structure", "superstructure"),
+        ("a.xml", "<bill><main><section><num>1.</num><content>A <deletedText>ten</deletedText>"
+         "<addedText>twenty</addedText> pence toll.</content></section></main></bill>", "1. A twenty pence toll."),
+        ("a.docx", word_of(f"<w:p>{word_run('The reser-')}<w:r><w:br/></w:r>{word_run('voir')}</w:p>"),
+         "The reservoir"),
+        ("a.tex", latex(r"The \LaTeX{} source"), "The LaTeX source"),
+        ("a.tex", latex(r"The \del{ten} \add{twenty} toll.\comment[id=A]{Why?}"), "The twenty toll."),
         ("a.xml", tei("<u>Oak</u><u>judg¬<lb/>ment</u>"), "Oak judgment"),
         ("a.docx", word_of("<w:tbl><w:tr><w:trPr><w:del/></w:trPr><w:tc><w:p><w:r><w:t>gone</w:t></w:r></w:p></w:tc>"
                            f"</w:tr></w:tbl><w:p>{word_run('Oak')}</w:p>"), "Oak"),
@@ -278,6 +298,35 @@ def test_the_text_of_a_variant(name: str, data: str | bytes, text: str) -> None:
         ("a.html", html('<div role="heading" aria-level="2">Oak</div><p>Elm</p>'), ["Oak"]),
         ("a.docx", word_of(f"<w:tbl><w:tr><w:tc>{_HEADED}</w:tc></w:tr></w:tbl>"), ["Aim"]),
         ("a.tei", tei("<head>Oak</head><p>Elm</p>"), ["Oak"]),
+        ("a.tex", latex(r"\begin{frame}[t]{Oak}{Tree}Elm\end{frame}"), ["Oak"]),
+        ("a.tex", latex(r"\begin{frame}\frametitle{Oak}Elm\end{frame}"), ["Oak"]),
+        (
+            "a.html",
+            html("<center><b>ARTICLE I</b></center><center><b>TOLLS</b></center><p>Twenty pence.</p>"),
+            ["ARTICLE I TOLLS"],
+        ),
+        ("a.html", html("<p align=center>I.</p><p align=center>BACKGROUND</p><p>Twenty pence.</p>"), ["I. BACKGROUND"]),
+        (
+            "a.docx",
+            word_of(f"{_CENTRED.format('ARTICLE I')}{_CENTRED.format('TOLLS')}<w:p>{word_run('Elm')}</w:p>"),
+            ["ARTICLE I TOLLS"],
+        ),
+        (
+            "a.odt",
+            odt(
+                "<text:p text:style-name='C'>ARTICLE I</text:p><text:p text:style-name='C'>TOLLS</text:p><text:p>"
+                "Elm</text:p>",
+                "<style:style style:name='C'><style:paragraph-properties style:text-align='center'/></style:style>",
+            ),
+            ["ARTICLE I TOLLS"],
+        ),
+        (
+            "a.xml",
+            "<PubmedArticle><MedlineCitation><PMID>11</PMID><Article><Journal><Title>Silt</Title></Journal>"
+            "<Abstract><AbstractText Label='AIM'>Elm.</AbstractText></Abstract></Article>"
+            "</MedlineCitation></PubmedArticle>",
+            ["AIM"],
+        ),
         (
             "a.xml",
             "<book><book-part><book-part-meta><title-group><title>Oak</title></title-group></book-part-meta><body>"
@@ -289,6 +338,13 @@ def test_the_text_of_a_variant(name: str, data: str | bytes, text: str) -> None:
 def test_headings_of_other_kinds(name: str, data: str | bytes, headings: list[str]) -> None:
     (document,) = documents(name, data)
     assert [section.heading for section in document.sections] == headings
+
+
+def test_a_note_of_a_title_is_text() -> None:
+    note = "<fn><label>*</label><p>Read in Goole.</p></fn>"
+    title = f"<title-group><article-title>Oak{note}</article-title></title-group>"
+    (document,) = documents("a.xml", jats(title, "<p>Elm</p>"))
+    assert (document.title, " ".join(document.text.split())) == ("Oak", "Oak * Read in Goole. Elm")
 
 
 _PERSONS = "".join(
