@@ -25,9 +25,8 @@ Letters in shapes: B rows of a block, L lists, D width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import cycle
 from typing import Any
 
@@ -43,7 +42,7 @@ from engine.scoring.evidence import ROUNDING, Thresholds
 from engine.scoring.similarity import best_matches
 from engine.search.candidates import FIRST_DEPTH, CandidateLists
 from engine.store.ann import MOST, Ids, OpenReplica, Part, Replica, inverted_lists
-from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
+from engine.store.snapshot import IndexSnapshot, Positions
 from engine.words.apart import ranges
 
 require_one_faiss()
@@ -51,7 +50,6 @@ import faiss  # noqa: E402
 
 BLOCK_CHUNKS = 65_536
 TRAINING_CHUNKS = 65_536
-_HALVES, _BYTES = "QT_fp16", "QT_8bit"
 _LIST_GROWTH = 1.5  # lists on a GPU are reallocated as they grow, and have spare capacity
 Blocks = Iterable[tuple[Ids, Vectors]]
 _CODES = ("QT_4bit", "QT_8bit", "QT_8bit_direct", "QT_4bit_uniform", "QT_8bit_uniform", "QT_fp16")
@@ -156,12 +154,12 @@ def list_parts(gpus: FaissGpus, quantizer: Vectors, code: str, sample: Vectors, 
 
 
 @dataclass(frozen=True, slots=True)
-class IndexOption:
+class ReplicaOption:
     """A type of replica."""
 
     name: str
     size_bytes: int  # peak on all GPUs together, while it is filled
-    make: Callable[[], OpenReplica]
+    code: str | None  # FAISS's name of the scalar code; None for the generation itself
 
 
 def replicate(snapshot: IndexSnapshot, gpus: FaissGpus) -> tuple[OpenReplica | None, str]:
@@ -177,7 +175,7 @@ def replicate(snapshot: IndexSnapshot, gpus: FaissGpus) -> tuple[OpenReplica | N
             refused.append(f"{option.name} wants {_gib(option.size_bytes)}")
             continue
         try:
-            replica = option.make()
+            replica = _placed(snapshot, option, gpus)
             return replica, replica.summary
         except RuntimeError as error:
             refused.append(f"{option.name} was refused ({str(error).splitlines()[-1].strip()[-120:]})")
@@ -186,61 +184,39 @@ def replicate(snapshot: IndexSnapshot, gpus: FaissGpus) -> tuple[OpenReplica | N
     return None, f"there is room for {_gib(max(0, room))}; {', '.join(refused)}"
 
 
-def options(snapshot: IndexSnapshot, gpus: FaissGpus) -> list[IndexOption]:
+def options(snapshot: IndexSnapshot, gpus: FaissGpus) -> list[ReplicaOption]:
     """The possible types of replica, best first."""
-    n, width = snapshot.n_chunks, snapshot.width
-    generation = snapshot.generation
+    generation, row, width = snapshot.generation, snapshot.generation_row, snapshot.width
     lists = None if generation is None else lists_of(generation.ann.inner, width)
-    if generation is None or lists is None or generation.ann.nprobe > MOST:
+    if generation is None or row is None or lists is None or generation.ann.nprobe > MOST:
         return []
-    of_lists = []
+    found = []
     if can_clone(lists) and len(gpus.numbers) == 1:
-        row = snapshot.generation_row
-        assert row is not None
-        cloned = int(_LIST_GROWTH * row.size_bytes)
-        of_lists.append(IndexOption("the generation as it is", cloned, partial(_clone, generation, gpus)))
-    for code, code_bytes in ((_HALVES, 2 * width), (_BYTES, width)):
-        size = int(_LIST_GROWTH * n * (code_bytes + 8)) + len(gpus.numbers) * 4 * width * generation.ann.n_lists
-        name = f"its lists with {8 * code_bytes // width} bits a number"
-        of_lists.append(IndexOption(name, size, partial(_lists, snapshot, generation, gpus, code)))
-    return of_lists
+        found.append(ReplicaOption("the generation as it is", int(_LIST_GROWTH * row.size_bytes), None))
+    for code, bits in (("QT_fp16", 16), ("QT_8bit", 8)):
+        size = int(_LIST_GROWTH * snapshot.n_chunks * (width * bits // 8 + 8))
+        size += len(gpus.numbers) * 4 * width * generation.ann.n_lists
+        found.append(ReplicaOption(f"the lists of the generation with {bits} bits a number", size, code))
+    return found
 
 
-def _clone(generation: OpenGeneration, gpus: FaissGpus) -> OpenReplica:
-    (number,) = gpus.numbers
-    ann = generation.ann
-    before = gpus.free_bytes(number)
-    part = Part(gpus.place(ann.inner, number), number)
-    size = max(0, before - gpus.free_bytes(number))
-    replica = Replica([part], nprobe=ann.nprobe, n_lists=ann.n_lists)
-    return _opened(replica, generation.through_chunk, gpus, "the generation as it is", size)
-
-
-def _lists(snapshot: IndexSnapshot, generation: OpenGeneration, gpus: FaissGpus, code: str) -> OpenReplica:
-    around = centroids(lists_of(generation.ann.inner, snapshot.width))
-    sample, _ = snapshot.chunk_vectors(spread_documents(snapshot, TRAINING_CHUNKS))
-    parts = list_parts(gpus, around, code, sample, _blocks(snapshot))
-    replica = Replica(parts, nprobe=generation.ann.nprobe, n_lists=generation.ann.n_lists)
-    bits = 16 if code == _HALVES else 8
-    size = snapshot.n_chunks * (snapshot.width * bits // 8 + 8)
-    name = f"the lists of the generation with {bits} bits a number"
-    last_chunk = int((snapshot.locations.first_chunk + snapshot.locations.n_chunks).max()) - 1
-    return _opened(replica, last_chunk, gpus, name, size)
-
-
-def _opened(replica: Replica, through_chunk: int, gpus: FaissGpus, name: str, size_bytes: int) -> OpenReplica:
+def _placed(snapshot: IndexSnapshot, option: ReplicaOption, gpus: FaissGpus) -> OpenReplica:
+    """A replica of one type; errors as in `FaissGpus.place`."""
+    generation, free = snapshot.generation, sum(map(gpus.free_bytes, gpus.numbers))
+    assert generation is not None
+    ann, through_chunk = generation.ann, generation.through_chunk
+    if option.code is None:
+        parts = [Part(gpus.place(ann.inner, number), number) for number in gpus.numbers]
+    else:
+        around = centroids(lists_of(ann.inner, snapshot.width))
+        sample, _ = snapshot.chunk_vectors(spread_documents(snapshot, TRAINING_CHUNKS))
+        blocks = snapshot.chunk_blocks(np.arange(snapshot.n_documents), BLOCK_CHUNKS)
+        parts = list_parts(gpus, around, option.code, sample, blocks)
+        through_chunk = int((snapshot.locations.first_chunk + snapshot.locations.n_chunks).max()) - 1
+    replica = Replica(parts, nprobe=ann.nprobe, n_lists=ann.n_lists)
+    size = _gib(max(0, free - sum(map(gpus.free_bytes, gpus.numbers))))
     where = ", ".join(map(gpus.name, gpus.numbers))
-    summary = f"{name}, {replica.n_vectors:,} vectors in {_gib(size_bytes)} on {where}"
-    return OpenReplica(replica, through_chunk, summary)
-
-
-def _blocks(snapshot: IndexSnapshot) -> Iterator[tuple[Ids, Vectors]]:
-    """All chunks that can be found, with their ids, in blocks of whole documents of about `BLOCK_CHUNKS` chunks."""
-    locations = snapshot.locations
-    block = (np.cumsum(locations.n_chunks) - 1) // BLOCK_CHUNKS
-    for positions in np.split(np.arange(len(locations)), np.flatnonzero(np.diff(block)) + 1):
-        rows, _ = snapshot.chunk_vectors(positions)
-        yield ranges(locations.first_chunk[positions], locations.n_chunks[positions]), rows
+    return OpenReplica(replica, through_chunk, f"{option.name}, {replica.n_vectors:,} vectors in {size} on {where}")
 
 
 def spread_documents(snapshot: IndexSnapshot, n_chunks: int) -> Positions:

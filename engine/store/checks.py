@@ -50,7 +50,6 @@ from engine.text.segmentation import Coverage, Section
 _TABLES = (*OPENED_TABLES, "failures", "location_blocks", "staged_shards")
 _LOW = 0xFFFFFFFF
 _BLOCK_CHECKS = "SELECT block, n_documents, checksum FROM location_blocks ORDER BY block"
-_TEXTS_AT_ONCE = 500
 _DAMAGED_TABLE = "table {name} of {place} is not what was written; check it: longmatch upkeep verify INDEX"
 
 
@@ -67,7 +66,7 @@ def read_meta(connection: sqlite3.Connection, place: str) -> dict[str, Any]:
             raise IndexMismatch(f"{place} is of another program: it has the table {foreign[0]!r}; name another folder")
         raise IndexMismatch("the index was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
     rows = connection.execute(all_rows("meta")).fetchall()
-    stored = _stored_checks(connection) if has_table(connection, "table_checks") else {}
+    stored = table_checks(connection) if has_table(connection, "table_checks") else {}
     if stored and "schema_version" not in dict(rows):  # which formats before the first had, with other checksums
         _compare(stored, "meta", rows, place)
     # A column of JSON holds a number as a number.
@@ -118,14 +117,14 @@ def record_tables(connection: sqlite3.Connection) -> None:
 
 def check_opened(connection: sqlite3.Connection, rows: StoredRows, place: str) -> None:
     """Compare tables whose rows were read in the same transaction; errors as in `check_catalog`."""
-    stored = _stored_checks(connection)
+    stored = table_checks(connection)
     for table, of_table in rows.items():
         _compare(stored, table, of_table, place)
 
 
 def check_location_table(connection: sqlite3.Connection, place: str) -> None:
     """Compare the table of location blocks with its checksum; the arrays have checksums of their own."""
-    _compare(_stored_checks(connection), "location_blocks", _checked_rows(connection, "location_blocks"), place)
+    _compare(table_checks(connection), "location_blocks", _checked_rows(connection, "location_blocks"), place)
 
 
 def _compare(stored: Mapping[str, tuple[int, int]], table: str, rows: Iterable[Sequence[Any]], place: str) -> None:
@@ -181,22 +180,17 @@ def check_contents(connection: sqlite3.Connection, place: str) -> None:
         raise IndexDamaged(f"texts of {place} are not what was indexed; check it: longmatch upkeep verify INDEX")
 
 
-def committed_state(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
-    """The checksums of all tables, which differ after every change."""
-    rows = connection.execute("SELECT name, n_rows, checksum FROM table_checks ORDER BY name")
-    return [tuple(row) for row in rows]
-
-
 def damaged_table(connection: sqlite3.Connection) -> str | None:
     """The first table whose rows are not what was written; None if all are."""
-    stored = _stored_checks(connection)
+    stored = table_checks(connection)
     for name, n_rows, check in _table_checks(connection):
         if stored.pop(name, None) != (n_rows, check):
             return name
     return next(iter(stored), None)
 
 
-def _stored_checks(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+def table_checks(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    """The recorded number of rows and checksum of each table; they differ after every change."""
     rows = connection.execute("SELECT name, n_rows, checksum FROM table_checks")
     return {name: (n_rows, check) for name, n_rows, check in rows}
 
@@ -283,8 +277,8 @@ def stored_contents(
 
 def _content_checks(connection: sqlite3.Connection, document_ids: Sequence[int]) -> dict[int, int]:
     checks: dict[int, int] = {}
-    for first in range(0, len(document_ids), _TEXTS_AT_ONCE):
-        contents = stored_contents(connection, document_ids[first : first + _TEXTS_AT_ONCE])
+    for first in range(0, len(document_ids), _AT_ONCE):
+        contents = stored_contents(connection, document_ids[first : first + _AT_ONCE])
         checks |= {document_id: content_check(*content) for document_id, content in contents.items()}
     return checks
 
@@ -381,7 +375,7 @@ def _slot(number: int) -> bytes:
 
 
 MAX_TEXT_BYTES = 1 << 30  # of one document; SQLite holds no larger value
-_AT_ONCE = 500  # documents whose packed texts are read together
+_AT_ONCE = 500  # documents whose texts are read together
 
 
 def content_hash(document: Document) -> str:

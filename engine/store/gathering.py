@@ -48,12 +48,9 @@ class Locations:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def moved(self, positions: NDArray[np.int64], **columns: NDArray[np.int64]) -> Locations:
-        """A copy with other values (R,) in some columns of R documents."""
-        changed = {name: getattr(self, name).copy() for name in columns}
-        for name, values in columns.items():
-            changed[name][positions] = values
-        return replace(self, **changed)
+    def of(self, positions: NDArray[np.int64]) -> Locations:
+        """Those of some documents, in the order given."""
+        return Locations(*(getattr(self, column.name)[positions] for column in fields(self)))
 
 
 BLOCK_IDS = 512  # catalog ids of one block
@@ -70,6 +67,13 @@ class Listed:
     tokens: NDArray[np.int64]
     contents: NDArray[np.uint64]  # see `engine.store.reference.content_key`
     names: NDArray[np.uint64]  # see `name_key`
+
+    def moved(self, positions: NDArray[np.int64], tokens: NDArray[np.int64], **columns: NDArray[np.int64]) -> Listed:
+        """A copy with other tokens (R,) and values in some columns of the locations of R documents."""
+        changed = {"tokens": self.tokens.copy()} | {name: getattr(self.locations, name).copy() for name in columns}
+        for name, values in (("tokens", tokens), *columns.items()):
+            changed[name][positions] = values
+        return replace(self, tokens=changed.pop("tokens"), locations=replace(self.locations, **changed))
 
 
 def name_key(doc_id: str) -> int:
@@ -311,6 +315,17 @@ class Gathering:
                 continue  # documents without vectors
             half[begin:end] = self._shards.chunks(number)[row : row + end - begin]
         return half, ends - counts
+
+    def runs(self, positions: NDArray[np.int64], n_chunks: int) -> list[NDArray[np.int64]]:
+        """Documents in runs of about `n_chunks` chunks; a longer document is a run by itself."""
+        block = (np.cumsum(self.locations.n_chunks[positions]) - 1) // n_chunks
+        return np.split(positions, np.flatnonzero(np.diff(block)) + 1)
+
+    def chunk_blocks(self, positions: NDArray[np.int64], n_chunks: int) -> Iterator[tuple[NDArray[np.int64], Vectors]]:
+        """The ids (C,) and vectors (C, D) of the chunks of documents, run by run; see `runs`."""
+        for run in self.runs(positions, n_chunks):
+            rows, _ = self.chunk_vectors(run)
+            yield ranges(self.locations.first_chunk[run], self.locations.n_chunks[run]), rows
 
     def chunks_by_id(self, ids: NDArray[np.int64], positions: NDArray[np.int64]) -> Vectors:
         """The vectors (C, D) of single chunks, given their ids and the documents they belong to."""

@@ -87,11 +87,6 @@ class PartitionedSnapshot(Documents):
         """(P,) position of the first document of each partition."""
         return np.cumsum([0, *(len(part.locations) for part in self._parts)], dtype=np.int64)[:-1]
 
-    @cached_property
-    def _attached(self) -> NDArray[np.bool_]:
-        """(N,) see `IndexSnapshot._attached`."""
-        return np.concatenate([part._attached for part in self._parts])
-
     def is_newest(self) -> bool:
         """See `IndexSnapshot.is_newest`; compares all partitions, and the manifest."""
         return read_manifest(self.folder) == self._manifest and all(part.is_newest() for part in self._parts)
@@ -112,11 +107,6 @@ class PartitionedSnapshot(Documents):
             places = np.flatnonzero(owners == owner)
             yield self._parts[owner], places, positions[places] - self._bases[owner]
 
-    @cached_property
-    def tokens(self) -> NDArray[np.int64]:
-        """(N,) see `IndexSnapshot.tokens`."""
-        return np.concatenate([part.tokens for part in self._parts])
-
     def with_vectors(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> Self:
         """See `IndexSnapshot.with_vectors`."""
         other = copy(self)
@@ -136,7 +126,7 @@ class PartitionedSnapshot(Documents):
 
     def _forget(self) -> None:
         """Forget what is derived from the vectors of the partitions."""
-        for derived in ("locations", "_attached", "document_vectors", "tokens"):
+        for derived in ("locations", "document_vectors"):
             self.__dict__.pop(derived, None)
 
 

@@ -43,11 +43,11 @@ from engine.store.checks import (
     check_commits,
     check_location_table,
     check_opened,
-    committed_state,
     read_meta,
     reported_commits,
     stored_documents,
     stored_rows,
+    table_checks,
 )
 from engine.store.durable import Checksum
 from engine.store.gathering import Gathering, Listed, Locations, check_locations, name_key, read_blocks
@@ -124,16 +124,6 @@ class Documents(Gathering, ABC):
     def close(self) -> None:
         """Close the catalogs; a mapped file is released with the last array that views it."""
 
-    @property
-    @abstractmethod
-    def tokens(self) -> NDArray[np.int64]:
-        """(N,) tokens of each document; an estimate for one that has no vectors."""
-
-    @property
-    @abstractmethod
-    def _attached(self) -> NDArray[np.bool_]:
-        """(N,) True for documents whose vectors are only in memory."""
-
     def _read_all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a statement over all documents; of a single column, its values."""
         for part in self.parts:
@@ -150,7 +140,7 @@ class Documents(Gathering, ABC):
 
     def _rows(self, positions: Positions) -> list[dict[str, Any]]:
         """The rows of documents, in the order given."""
-        return self._of(positions, lambda part, own: part._own_rows(own))
+        return self._of(positions, IndexSnapshot._own_rows)
 
     @cached_property
     def _names(self) -> NDArray[np.uint64]:
@@ -209,7 +199,7 @@ class Documents(Gathering, ABC):
         """(N,) True for the documents that pass a metadata filter; see `engine.store.where`."""
         condition = parse_where(where)
         statement = f"SELECT id FROM documents WHERE {condition.sql}"
-        return np.concatenate([part._among(statement, [*map(part._bound, condition.values)]) for part in self.parts])
+        return np.concatenate([part._among(statement, condition.values) for part in self.parts])
 
     def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
         """Documents in the order given; text and sections are unpacked when first read, also after closing.
@@ -219,7 +209,7 @@ class Documents(Gathering, ABC):
         Raises:
             IndexDamaged: a text is missing, or is not what was written.
         """
-        return self._of(positions, lambda part, own: part._own_documents(own))
+        return self._of(positions, IndexSnapshot._own_documents)
 
     def totals(self) -> dict[str, int]:
         """Counts that `info` shows: documents, sections, chunks, tokens, failures, shards and their bytes."""
@@ -283,6 +273,11 @@ class Documents(Gathering, ABC):
         """The metadata fields of all documents, by name."""
         names = "SELECT DISTINCT key FROM documents, json_each(metadata) WHERE type != 'null'"
         return sorted(set(self._read_all(names)))
+
+    @property
+    def tokens(self) -> NDArray[np.int64]:
+        """(N,) tokens of each document; an estimate for one that has no vectors."""
+        return np.concatenate([part._listed.tokens for part in self.parts])
 
     @property
     def missing_tokens(self) -> NDArray[np.int64]:
@@ -353,7 +348,7 @@ class Documents(Gathering, ABC):
 
     def is_fresh(self, through_chunk: int) -> NDArray[np.bool_]:
         """(N,) True for the documents whose chunks have ids above `through_chunk`, and for those attached since."""
-        return (self.locations.first_chunk > through_chunk) | self._attached
+        return (self.locations.first_chunk > through_chunk) | (self.locations.shard < 0)
 
 
 class IndexSnapshot(Documents):
@@ -422,11 +417,6 @@ class IndexSnapshot(Documents):
             check_catalog(self._connection, catalog)
         self._is_checked = True
 
-    @cached_property
-    def _attached(self) -> NDArray[np.bool_]:
-        """(N,) True for documents whose vectors are only in memory."""
-        return np.zeros(len(self.locations), bool)
-
     @property
     def _is_whole(self) -> bool:
         """Whether all files that are mapped on opening existed."""
@@ -453,7 +443,7 @@ class IndexSnapshot(Documents):
             EngineError: the index can no longer be opened.
         """
         with reading(self.folder / CATALOG_FILE) as now:
-            return committed_state(now) == committed_state(self._connection)
+            return table_checks(now) == table_checks(self._connection)
 
     @property
     def parts(self) -> Sequence[IndexSnapshot]:
@@ -471,7 +461,8 @@ class IndexSnapshot(Documents):
     def _among(self, statement: str, values: Sequence[Any]) -> NDArray[np.bool_]:
         """(N,) True for the documents whose catalog ids a statement returns."""
         self._check_all()
-        return np.isin(self.locations.ids, np.array(self._read(statement, values), np.int64))
+        found = self._read(statement, [*map(self._bound, values)])
+        return np.isin(self.locations.ids, np.array(found, np.int64))
 
     def _bound(self, value: Any) -> Any:  # noqa: ANN401
         """A parameter of a condition as SQLite takes it; reads all texts for a work that was not looked up before."""
@@ -504,7 +495,7 @@ class IndexSnapshot(Documents):
         check_locations(listed.locations, self._shard_rows, place)
         return listed
 
-    @cached_property
+    @property
     def locations(self) -> Locations:
         """Where the vectors of each document are, read at first use."""
         return self._listed.locations
@@ -522,15 +513,9 @@ class IndexSnapshot(Documents):
         stored = zip(positions.tolist(), documents, strict=True)
         return [(document, self._coverage.get(position, coverage)) for position, (document, coverage) in stored]
 
-    @cached_property
-    def tokens(self) -> NDArray[np.int64]:
-        """(N,) tokens of each document; an estimate for one that has no vectors."""
-        return self._listed.tokens.copy()  # a copy, because `attach` changes it
-
     def with_vectors(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> Self:
         """The same snapshot with vectors of further documents, see `attach`; threads that read this one go on."""
         other = copy(self)
-        other._attached, other.tokens = self._attached.copy(), self.tokens.copy()
         other._coverage = dict(self._coverage)
         other.attach(positions, encoded)
         return other
@@ -543,8 +528,9 @@ class IndexSnapshot(Documents):
         number = self._shards.add(shard_arrays(encoded, self.words(positions, apart=True)))
         n_chunks = np.array([len(one.chunks) for one in encoded])
         n_sections = np.array([len(one.sections) for one in encoded])
-        self.locations = self.locations.moved(
+        self._listed = self._listed.moved(
             positions,
+            np.array([one.coverage.tokens_total for one in encoded]),
             shard=np.full(len(positions), number),
             document_row=np.arange(len(positions)),
             section_row=np.cumsum(n_sections) - n_sections,
@@ -552,9 +538,7 @@ class IndexSnapshot(Documents):
             chunk_row=np.cumsum(n_chunks) - n_chunks,
             n_chunks=n_chunks,
         )
-        self._attached[positions] = True
         self._coverage.update(zip(positions.tolist(), (one.coverage for one in encoded), strict=True))
-        self.tokens[positions] = [document.coverage.tokens_total for document in encoded]
         self.__dict__.pop("document_vectors", None)
 
     @cached_property

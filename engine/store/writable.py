@@ -64,11 +64,11 @@ from engine.store.checks import (
     check_names,
     check_tables,
     commits_of,
-    committed_state,
     read_meta,
     record_documents,
     record_tables,
     reported_commits,
+    table_checks,
 )
 from engine.store.durable import Checksum, fsync_folder
 from engine.store.gathering import BLOCK_IDS
@@ -130,20 +130,6 @@ def create_tables(writing: Connection) -> None:
     _METADATA.create_all(writing)
 
 
-def insert_rows(writing: Connection, table: str, rows: Iterable[Row]) -> None:
-    """Insert rows with equal columns; lists and dicts become JSON."""
-    if listed := list(rows):
-        writing.execute(insert(TABLES[table]), listed)
-
-
-def update_documents(writing: Connection, rows: Iterable[Row]) -> None:
-    """Change the same columns of documents; `id` says of which."""
-    changes = [{"changed": row["id"], **{name: value for name, value in row.items() if name != "id"}} for row in rows]
-    if changes:
-        documents = TABLES["documents"]
-        writing.execute(update(documents).where(documents.c.id == bindparam("changed")), changes)
-
-
 def write_meta(writing: Connection, values: Mapping[str, Any]) -> None:
     """Set named values, leaving the others."""
     for key, value in values.items():
@@ -152,6 +138,7 @@ def write_meta(writing: Connection, values: Mapping[str, Any]) -> None:
 
 
 LOCK_FILE = "writer.lock"
+FORGET = "DELETE FROM failures WHERE source IN ({marks})"
 FIRST_IDS = {"shard": 1, "document": 1, "chunk": 1}
 _LOST = (
     "{catalog} {what}, and writing would delete shards of committed documents; restore a copy of the catalog, or move "
@@ -220,7 +207,7 @@ class WritableIndex:
                 create_tables(writing)
             with self.read() as connection:
                 self.meta = read_meta(connection, str(self.catalog))
-                is_begun = bool(self.meta) or bool(committed_state(connection))
+                is_begun = bool(self.meta) or bool(table_checks(connection))
                 if is_begun and not trust_catalog:
                     check_tables(connection, str(self.catalog))
                     check_commits(self.meta, reported_commits(self.folder), str(self.catalog))
@@ -314,72 +301,20 @@ class WritableIndex:
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _insert(self, table: str, rows: Iterable[Row]) -> None:
-        """Insert rows in the open transaction."""
-        insert_rows(self._writing, table, rows)
+        """Insert rows with equal columns in the open transaction; lists and dicts become JSON."""
+        if listed := list(rows):
+            self._writing.execute(insert(TABLES[table]), listed)
 
     def _update_documents(self, rows: Iterable[Row]) -> None:
-        """Change columns of documents in the open transaction."""
-        update_documents(self._writing, rows)
+        """Change the same columns of documents in the open transaction; `id` says of which."""
+        changes = [{"changed": row["id"], **{name: row[name] for name in row if name != "id"}} for row in rows]
+        if changes:
+            documents = TABLES["documents"]
+            self._writing.execute(update(documents).where(documents.c.id == bindparam("changed")), changes)
 
     def vacuum(self) -> None:
         """Return unused pages of the catalog to the system."""
         self._connection.execute("VACUUM")
-
-
-def _refuse_read_only(path: Path) -> None:
-    there = path.resolve()
-    while not there.exists():
-        there = there.parent
-    if os.name == "posix" and os.statvfs(there).f_flag & os.ST_RDONLY:
-        raise StorageError(
-            f"{path} lies on a file system which is mounted read-only; name a folder elsewhere, or restore a backup "
-            "there: longmatch upkeep restore FILE FOLDER"
-        )
-
-
-def newest_shard(folder: Path) -> int:
-    """The highest number of a shard in an index folder, named or not; 0 without shards."""
-    names = [path.stem for path in (folder / SHARD_FOLDER).glob("*.safetensors")]
-    return max((int(name) for name in names if name.isdecimal()), default=0)
-
-
-def next_shard(meta: Mapping[str, Any]) -> int:
-    """The number of the next shard. A killed writer can leave a file of that number, and none above."""
-    return int(meta.get("counters", FIRST_IDS)["shard"])
-
-
-def named_files(connection: sqlite3.Connection) -> set[str]:
-    """The files that the catalog names, relative to the index folder.
-
-    Raises:
-        IndexDamaged: a name leads out of the folder.
-    """
-    tables = [table for table in FILE_TABLES if has_table(connection, table)]
-    named = {file for table in tables for (file,) in connection.execute(f"SELECT file FROM {table}")}
-    check_file_names(named, CATALOG_FILE)
-    return named
-
-
-def index_files(folder: Path) -> list[Path]:
-    """The files of an index besides its catalog, named or not."""
-    of_shards, of_reference = (folder / SHARD_FOLDER).glob("*"), (folder / REFERENCE_FOLDER).glob("*")
-    return sorted([*of_shards, *of_reference, *(folder / ANN_FOLDER).glob("*/*")])
-
-
-def _file_id(path: Path) -> tuple[int, int] | None:
-    """Device and inode of a file, whatever its name; None if there is no file."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-FORGET = "DELETE FROM failures WHERE source IN ({marks})"
-
-
-class Publisher(WritableIndex):
-    """Records failures; publishes and withdraws files that can be rebuilt without encoding."""
 
     def record_failure(self, source: str, reason: str, doc_id: str = "") -> None:
         """Record that a source could not be indexed, until it can be; `doc_id` is empty if unknown."""
@@ -402,9 +337,7 @@ class Publisher(WritableIndex):
 
     def next_generation_file(self) -> tuple[int, Path]:
         """Number and path of the next generation; creates its folder."""
-        with self.read() as connection:
-            (newest,) = connection.execute("SELECT coalesce(max(id), 0) FROM generations").fetchone()
-        number = max(newest, self.meta.get("last_generation", 0)) + 1
+        number: int = self.meta.get("last_generation", 0) + 1
         return number, self._new_path(f"{ANN_FOLDER}/{number:06d}/chunks.faiss")
 
     def _new_path(self, file: str) -> Path:
@@ -463,13 +396,11 @@ class Publisher(WritableIndex):
         values = {"last_reference": reference.version, "partial_reference": is_partial}
         self._replace(["reference"], {"reference": asdict(pinned)}, values)
 
-    def withdraw_reference(self) -> None:
-        """Delete the reference; one is drawn for each search until another is published."""
-        self._replace(["reference"], {})
-
-    def withdraw_generations(self) -> None:
-        """Delete all generations and postings; queries are exact scans until a generation is published again."""
-        self._replace(["generations", "word_postings"], {})
+    def withdraw(self, *tables: str) -> None:
+        """Empty tables that name derived files, and delete the files; until they are published again, queries compute
+        what they need from the shards.
+        """
+        self._replace(tables, {})
 
     def publish_word_postings(self, postings: Postings) -> None:
         """Write and record postings over documents that no generation covers, in place of earlier ones."""
@@ -479,6 +410,51 @@ class Publisher(WritableIndex):
         row = {"id": number, "n_documents": len(postings.ids), "file": file, **asdict(written)}
         self._replace(["word_postings"], {"word_postings": row}, {"last_word_postings": number})
 
-    def withdraw_word_postings(self) -> None:
-        """Delete the postings over documents that no generation covers; queries then read all their term counts."""
-        self._replace(["word_postings"], {})
+
+def _refuse_read_only(path: Path) -> None:
+    there = path.resolve()
+    while not there.exists():
+        there = there.parent
+    if os.name == "posix" and os.statvfs(there).f_flag & os.ST_RDONLY:
+        raise StorageError(
+            f"{path} lies on a file system which is mounted read-only; name a folder elsewhere, or restore a backup "
+            "there: longmatch upkeep restore FILE FOLDER"
+        )
+
+
+def newest_shard(folder: Path) -> int:
+    """The highest number of a shard in an index folder, named or not; 0 without shards."""
+    names = [path.stem for path in (folder / SHARD_FOLDER).glob("*.safetensors")]
+    return max((int(name) for name in names if name.isdecimal()), default=0)
+
+
+def next_shard(meta: Mapping[str, Any]) -> int:
+    """The number of the next shard. A killed writer can leave a file of that number, and none above."""
+    return int(meta.get("counters", FIRST_IDS)["shard"])
+
+
+def named_files(connection: sqlite3.Connection) -> set[str]:
+    """The files that the catalog names, relative to the index folder.
+
+    Raises:
+        IndexDamaged: a name leads out of the folder.
+    """
+    tables = [table for table in FILE_TABLES if has_table(connection, table)]
+    named = {file for table in tables for (file,) in connection.execute(f"SELECT file FROM {table}")}
+    check_file_names(named, CATALOG_FILE)
+    return named
+
+
+def index_files(folder: Path) -> list[Path]:
+    """The files of an index besides its catalog, named or not."""
+    of_shards, of_reference = (folder / SHARD_FOLDER).glob("*"), (folder / REFERENCE_FOLDER).glob("*")
+    return sorted([*of_shards, *of_reference, *(folder / ANN_FOLDER).glob("*/*")])
+
+
+def _file_id(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a file, whatever its name; None if there is no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

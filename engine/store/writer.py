@@ -18,7 +18,6 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, named_faults
@@ -43,9 +42,10 @@ from engine.store.checks import (
     stored_documents,
     text_rows,
 )
+from engine.store.gathering import Locations
 from engine.store.reference import REFERENCE_FOLDER, Reference, write_reference
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
-from engine.store.writable import FIRST_IDS, FORGET, Publisher
+from engine.store.writable import FIRST_IDS, FORGET, WritableIndex
 from engine.text.document import Document, MetadataValue
 from engine.words.counts import WordTables, count_documents
 from engine.words.languages import check_language, detect_language
@@ -62,30 +62,10 @@ class Indexed:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """A shard that replaces others."""
-
-    numbers: Sequence[int]  # of the replaced shards
-    shard: Shard  # of their documents, one after another
-    document_ids: Sequence[int]  # catalog ids, in that order; if empty, the shards are only removed
-    n_sections: NDArray[np.int64]  # (N,) sections of each document
-    n_chunks: NDArray[np.int64]  # (N,) chunks of each document
-
-    def moves(self, number: int) -> list[dict[str, int]]:
-        """Where each document is in the new shard, which gets this number."""
-        sections = (np.cumsum(self.n_sections) - self.n_sections).tolist()
-        chunks = (np.cumsum(self.n_chunks) - self.n_chunks).tolist()
-        return [
-            {"id": one, "shard_id": number, "document_row": row, "section_row": section, "chunk_row": chunk}
-            for row, (one, section, chunk) in enumerate(zip(self.document_ids, sections, chunks, strict=True))
-        ]
-
-
 _DROP = "DELETE FROM shards WHERE id IN ({marks})"
 
 
-class Writer(Publisher):
+class Writer(WritableIndex):
     """Commits to an index folder, which it holds from opening to closing; see `WritableIndex`."""
 
     _segmenter: WordSegmenter | None = None
@@ -282,16 +262,21 @@ class Writer(Publisher):
         counters: dict[str, int] = self.meta.get("counters", FIRST_IDS)
         return counters
 
-    def replace_shards(self, replacement: Replacement) -> None:
-        """Replace several shards with one; the ids of documents and chunks stay."""
-        if not replacement.document_ids:
-            self.drop_shards(replacement.numbers)
+    def replace_shards(self, numbers: Sequence[int], shard: Shard, documents: Locations) -> None:
+        """Replace shards with one of all their documents, in this order; the ids of documents and chunks stay."""
+        if not len(documents):
+            self.drop_shards(numbers)
             return
-        with self._new_shard(replacement.shard) as (connection, number):
-            self._check_rows(connection, replacement.document_ids)
-            self._update_documents(replacement.moves(number))
-            record_documents(connection, replacement.document_ids)
-            execute_in(connection, _DROP, replacement.numbers)
+        ids: list[int] = documents.ids.tolist()
+        sections, chunks = (np.cumsum(counts) - counts for counts in (documents.n_sections, documents.n_chunks))
+        with self._new_shard(shard) as (connection, number):
+            self._check_rows(connection, ids)
+            self._update_documents(
+                {"id": one, "shard_id": number, "document_row": row, "section_row": section, "chunk_row": chunk}
+                for row, (one, section, chunk) in enumerate(zip(ids, sections.tolist(), chunks.tolist(), strict=True))
+            )
+            record_documents(connection, ids)
+            execute_in(connection, _DROP, numbers)
         self._sweep()
 
     def drop_shards(self, numbers: Sequence[int]) -> None:
@@ -488,7 +473,7 @@ class PartitionWriters:
         return self.manifest.last_reference + 1
 
     def publish_reference(self, reference: Reference, *, is_partial: bool = False) -> None:
-        """Write a reference for all partitions and name it, in place of the previous one; see `Publisher`."""
+        """Write a reference for all partitions and name it, in place of the previous one; see `Writer`."""
         (self.folder / REFERENCE_FOLDER).mkdir(exist_ok=True)
         pinned = write_reference(self.folder, reference)
         last = reference.version

@@ -266,8 +266,7 @@ def _copied(
 
 def _blocks(snapshot: Snapshot, positions: Positions) -> Iterator[Positions]:
     """Runs of documents that are copied together."""
-    block = np.cumsum(snapshot.locations.n_chunks[positions]) // _CHUNKS_AT_ONCE
-    for run in np.split(positions, np.flatnonzero(np.diff(block)) + 1):
+    for run in snapshot.runs(positions, _CHUNKS_AT_ONCE):
         for first in range(0, len(run), _DOCUMENTS_AT_ONCE):
             yield run[first : first + _DOCUMENTS_AT_ONCE]
 

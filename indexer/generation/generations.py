@@ -26,7 +26,7 @@ from engine.store.durable import Checksum
 from engine.store.postings import Postings
 from engine.store.shards import Shard
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
-from engine.store.writer import Replacement, Writer, open_writers, staged_shards
+from engine.store.writer import Writer, open_writers, staged_shards
 from engine.words.apart import ranges
 from engine.words.counts import WordTables, join, pack, unpacked
 from indexer.generation.resources import (
@@ -44,7 +44,7 @@ from indexer.generation.resources import (
 )
 
 if TYPE_CHECKING:
-    from engine.store.ann import AnnIndex, Ids
+    from engine.store.ann import AnnIndex
 
 RECALL_FLOOR = 0.95  # of the exact top 10 documents; below it nothing is published
 RECALL_TARGET = 0.985  # nprobe is raised up to this recall; long queries, and other samples, find up to 0.005 less
@@ -309,7 +309,7 @@ class _Build:
             )
         self.log(f"building {factory} over {snapshot.n_chunks:,} chunk vectors")
         n_training = training_size(factory, sizes.points_per_list)
-        blocks = chunk_blocks(snapshot, np.flatnonzero(snapshot.has_vectors), sizes.block_chunks)
+        blocks = snapshot.chunk_blocks(np.flatnonzero(snapshot.has_vectors), sizes.block_chunks)
         ann = AnnIndex.build(
             factory, snapshot.width, lambda: _sample(snapshot, n_training, self.rng), blocks, snapshot.n_chunks
         )
@@ -337,7 +337,7 @@ class _Build:
                 nprobe=row.nprobe,
                 is_mapped=False,
             )
-            ann.add(chunk_blocks(snapshot, fresh, sizes.block_chunks))
+            ann.add(snapshot.chunk_blocks(fresh, sizes.block_chunks))
             n_trained = snapshot.meta.get("trained_vectors", row.n_vectors)
             self._publish(self._candidate(ann, row.factory), row.factory, sizes, n_trained=n_trained, before=row)
         except (IndexDamaged, RecallTooLow) as error:
@@ -404,15 +404,6 @@ def _sample(snapshot: IndexSnapshot, size: int, rng: np.random.Generator) -> Vec
     return vectors[:size]
 
 
-def chunk_blocks(snapshot: IndexSnapshot, positions: Positions, block_chunks: int) -> Iterator[tuple[Ids, Vectors]]:
-    """Ids and vectors of documents in runs of about `block_chunks` chunks; a longer document is a run by itself."""
-    locations = snapshot.locations
-    block = (np.cumsum(locations.n_chunks[positions]) - 1) // block_chunks
-    for run in np.split(positions, np.flatnonzero(np.diff(block)) + 1):
-        vectors, _ = snapshot.chunk_vectors(run)
-        yield ranges(locations.first_chunk[run], locations.n_chunks[run]), vectors
-
-
 def build_postings(snapshot: IndexSnapshot, positions: Positions | None = None) -> Postings:
     """The postings of words over documents of a snapshot, by default all."""
     if positions is None:
@@ -441,7 +432,7 @@ def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None
         is_chosen_otherwise = generation is not None and not generation.is_exact
         if len(without) <= MANY_WITHOUT_VECTORS or is_chosen_otherwise:
             if there is not None:
-                writer.withdraw_word_postings()
+                writer.withdraw("word_postings")
             return
         if there is not None and snapshot.word_postings is not None:
             covered = np.isin(snapshot.locations.ids[without], snapshot.word_postings.ids)
@@ -577,8 +568,7 @@ def _rewrite_all(writer: Writer, groups: Iterable[list[_Size]], log: Callable[[s
 
 
 def _rewrite(writer: Writer, snapshot: IndexSnapshot, shards: list[int]) -> None:
-    locations = snapshot.locations
-    members = [live_members(snapshot, number) for number in shards]
+    members = np.concatenate([live_members(snapshot, number) for number in shards])
     pieces = [live_shard(snapshot, number) for number in shards]
     joined = Shard(
         documents=_rows(snapshot, [piece.documents for piece in pieces]),
@@ -587,9 +577,7 @@ def _rewrite(writer: Writer, snapshot: IndexSnapshot, shards: list[int]) -> None
         spans=np.concatenate([piece.spans for piece in pieces]),
         words=pack(join([unpacked(piece.words) for piece in pieces])),
     )
-    order = np.concatenate(members)
-    ids = locations.ids[order].tolist()
-    writer.replace_shards(Replacement(shards, joined, ids, locations.n_sections[order], locations.n_chunks[order]))
+    writer.replace_shards(shards, joined, snapshot.locations.of(members))
 
 
 def _rows(snapshot: IndexSnapshot, pieces: Sequence[NDArray[np.float16]]) -> NDArray[np.float16]:

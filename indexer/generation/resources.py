@@ -202,9 +202,7 @@ def describe_options(options: Sequence[IndexOption], left_bytes: int | None) -> 
 def _precision(factory: str) -> str:
     if is_exact_factory(factory):
         return "exact"
-    if n_lists_of(factory):
-        return "codes in lists, rescored exactly from the shards"
-    return "codes, rescored exactly from the shards"
+    return f"codes{' in lists' if n_lists_of(factory) else ''}, rescored exactly from the shards"
 
 
 def _option(factory: str, size: Size, left_bytes: int | None) -> IndexOption:

@@ -198,7 +198,7 @@ def _drop_reference(writer: Writer, report: RepairReport) -> None:
     """Draw another reference in the place of a damaged one, and pin one where there is none."""
     damaged = [finding.where for finding in report.found if finding.damage is Damage.REFERENCE]
     if damaged:
-        writer.withdraw_reference()
+        writer.withdraw("reference")
         report.mended += map(_redrawn, damaged)
     refresh_reference(writer, report.mended.append)
 
@@ -212,6 +212,6 @@ def _drop_generations(writer: Writer, report: RepairReport) -> tuple[str, float]
     with writer.read() as connection:
         row = connection.execute("SELECT factory, recall FROM generations").fetchone()
     if damaged:
-        writer.withdraw_generations()
+        writer.withdraw("generations", "word_postings")
         report.mended += [f"{file}: rebuilt from the shards" for file in damaged]
     return (row[0], min(RECALL_FLOOR, row[1] - _RECALL_NOISE)) if row is not None else (AUTO, RECALL_FLOOR)

@@ -52,7 +52,7 @@ from engine.store.reference import parse_reference, sample_order
 from engine.store.shards import SHARD_FOLDER, ShardSet, map_file
 from engine.store.writable import index_files, named_files, newest_shard, next_shard
 from engine.text.document import Document
-from engine.words.counts import TermTable, WordTables, count_documents
+from engine.words.counts import WordTables, count_documents
 from engine.words.segmenter import WordSegmenter
 
 _ROWS = 256
@@ -343,13 +343,9 @@ def _compare_words(snapshot: Snapshot, positions: NDArray[np.int64], documents: 
     ]
 
 
-def _row(tables: WordTables, row: int) -> list[tuple[bytes, bytes]]:
-    return [_terms(table, row) for table in (tables.words, tables.pairs)]
-
-
-def _terms(table: TermTable, row: int) -> tuple[bytes, bytes]:
-    own = slice(int(table.starts[row]), int(table.starts[row + 1]))
-    return table.terms[own].tobytes(), table.counts[own].tobytes()
+def _row(tables: WordTables, row: int) -> list[bytes]:
+    one = tables.of(np.array([row]))
+    return [column.tobytes() for table in (one.words, one.pairs) for column in (table.terms, table.counts)]
 
 
 def _compare_vectors(

@@ -117,7 +117,7 @@ def test_without_room_on_the_gpu_the_cpu_searches_and_the_summary_names_the_size
         assert acceleration.scan is None and acceleration.replica is None
         result = Index(snapshot, acceleration=acceleration).search("doc0107")
     assert acceleration.summary.startswith(
-        f"searched on the CPU: {reason}; there is room for 0.00 GiB; its lists with 16 "
+        f"searched on the CPU: {reason}; there is room for 0.00 GiB; the lists of the generation with 16 "
     )
     assert result.hits
 

@@ -16,7 +16,7 @@ from tests.stand_in_gpus import CappedIndex, StandInGpus
 
 SIZES = [5 + number % 9 for number in range(120)]
 CLONE = "the generation as it is"
-HALVES, BYTES = "its lists with 16 bits a number", "its lists with 8 bits a number"
+HALVES, BYTES = (f"the lists of the generation with {bits} bits a number" for bits in (16, 8))
 
 
 def write(folder: Path, factory: str | None) -> Path:

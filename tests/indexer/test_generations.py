@@ -158,8 +158,8 @@ def test_where_no_type_fits_no_generation_is_published(tmp_path: Path, corpus: l
 
 def test_small_blocks_hold_the_same_vectors(folder: Path) -> None:
     with IndexSnapshot(folder) as snapshot:
-        (whole,) = generation_module.chunk_blocks(snapshot, np.arange(60), 10**6)
-        small = list(generation_module.chunk_blocks(snapshot, np.arange(60), 20))
+        (whole,) = snapshot.chunk_blocks(np.arange(60), 10**6)
+        small = list(snapshot.chunk_blocks(np.arange(60), 20))
     assert len(small) > 10 and max(len(ids) for ids, _ in small) <= 40
     assert np.array_equal(np.concatenate([ids for ids, _ in small]), whole[0])
     assert np.array_equal(np.concatenate([rows for _, rows in small]), whole[1])

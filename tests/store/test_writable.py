@@ -172,7 +172,7 @@ def test_a_folder_that_was_replaced_is_left_alone(folder: Path, tmp_path: Path) 
     folder.rename(moved := tmp_path / "moved.lm")
     other.rename(folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    for act in (lambda: commit(writer, make_document("new", "text")), writer.withdraw_generations):
+    for act in (lambda: commit(writer, make_document("new", "text")), lambda: writer.withdraw("generations")):
         with pytest.raises(IndexMismatch, match="was moved or replaced by another folder while it was written"):
             act()
     writer.close()

@@ -84,7 +84,7 @@ def test_generation_numbers_are_never_used_again(folder: Path) -> None:
         number, path = writer.next_generation_file()
         path.write_bytes(b"x")
         writer.publish(_generation(number, path, folder))
-        writer.withdraw_generations()
+        writer.withdraw("generations", "word_postings")
         assert not path.exists()
         assert (number, writer.next_generation_file()[0]) == (1, 2)
     with Writer(folder) as writer:
