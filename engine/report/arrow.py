@@ -128,11 +128,11 @@ def index_export(snapshot: Snapshot, what: What, positions: Positions | None = N
     return Export(schema, (pa.RecordBatch.from_pylist(block, schema) for block in blocks))
 
 
-def _columns_of(types: Mapping[str, frozenset[str]]) -> dict[str, pa.DataType]:
+def _columns_of(types: Mapping[str, Mapping[str, int]]) -> dict[str, pa.DataType]:
     """The metadata fields that become columns: those whose values a column of one type can hold."""
     taken = {name for name, _ in _DOCUMENTS}
     found = {
-        name: next((column for kinds, column in _TYPES if own <= kinds), None)
+        name: next((column for kinds, column in _TYPES if own.keys() <= kinds), None)
         for name, own in types.items()
         if name not in taken
     }

@@ -102,12 +102,7 @@ class Field:
 
 def stored_fields(folder: Path) -> list[Field]:
     """The metadata fields of an index by name; reads the metadata of all documents."""
-    return [_field(folder, name, kinds) for name, kinds in _all_kinds(folder).items()]
-
-
-def stored_types(folder: Path) -> dict[str, frozenset[str]]:
-    """The metadata fields of an index by name, each with the JSON types of its values, as SQLite names them."""
-    return {name: frozenset(kinds) for name, kinds in _all_kinds(folder).items()}
+    return [_field(folder, name, kinds) for name, kinds in stored_types(folder).items()]
 
 
 def stored_values(folder: Path, name: str, *, containing: str = "", limit: int = 20) -> list[tuple[Scalar, int]]:
@@ -143,8 +138,8 @@ def check_fields(snapshot: Documents, where: str) -> None:
                 raise QueryError(f"filter {where!r}: no document has the field {key!r}; {_known(key, names)}")
 
 
-def _all_kinds(folder: Path) -> dict[str, dict[str, int]]:
-    """For each field, by name, the documents that have a value of each JSON type, of all partitions."""
+def stored_types(folder: Path) -> dict[str, dict[str, int]]:
+    """The fields of all documents, by name, with the number of documents of each JSON type, as SQLite names them."""
     statement = """
         SELECT key, type, count(*) FROM documents, json_each(metadata) WHERE type != 'null' GROUP BY key, type"""
     counts: dict[str, Counter[str]] = {}

@@ -10,10 +10,11 @@ Letters in shapes: N documents, T terms of all of them, B bytes.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,31 +38,41 @@ from engine.words.segmenter import Terms, WordSegmenter
 MOST_COUNT = 65_535  # the largest uint16; a higher count is stored as this
 
 
-class TermCounts(Protocol):
+class TermCounts(ABC):
     """The counts of one kind of term in any form; terms are addressed by place, one document after another."""
+
+    __slots__ = ()
+    starts: NDArray[np.int64]  # (N + 1,) first term of each document, and T
+    occurrences: NDArray[np.uint32]  # (N,) |d|
+
+    @abstractmethod
+    def low_bits(self) -> NDArray[np.uint16]:
+        """(T,) the low 16 bits of all terms."""
+
+    @abstractmethod
+    def terms_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """The terms (n,) at some places, of the documents `rows`."""
+
+    @abstractmethod
+    def counts_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.integer]:
+        """The counts (n,) at some places, of the documents `rows`; at least 1."""
 
     @property
     def n_documents(self) -> int:
         """N."""
-
-    def low_bits(self) -> NDArray[np.uint16]:
-        """(T,) the low 16 bits of all terms."""
+        return len(self.starts) - 1
 
     def rows_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """The document (n,) of each of some rising places."""
-
-    def terms_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint32]:
-        """The terms (n,) at some places, of the documents `rows`."""
-
-    def counts_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.integer]:
-        """The counts (n,) at some places, of the documents `rows`; at least 1."""
+        return rows_of_places(self.starts, places)
 
     def lengths(self) -> NDArray[np.float64]:
         """(N,) term occurrences of each document, |d|."""
+        return self.occurrences.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
-class TermTable:
+class TermTable(TermCounts):
     """The counts of one kind of term, one document after another; the terms of a document rise."""
 
     terms: NDArray[np.uint32]  # (T,)
@@ -69,18 +80,9 @@ class TermTable:
     starts: NDArray[np.int64]  # (N + 1,) first term of each document, and T
     occurrences: NDArray[np.uint32]  # (N,) |d|
 
-    @property
-    def n_documents(self) -> int:
-        """N."""
-        return len(self.starts) - 1
-
     def low_bits(self) -> NDArray[np.uint16]:
         """(T,) the low 16 bits of all terms."""
         return self.terms.astype(np.uint16)
-
-    def rows_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The document (n,) of each of some rising places."""
-        return rows_of_places(self.starts, places)
 
     def terms_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint32]:
         """The terms (n,) at some places."""
@@ -89,10 +91,6 @@ class TermTable:
     def counts_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint16]:
         """The counts (n,) at some places, at least 1."""
         return self.counts[places]
-
-    def lengths(self) -> NDArray[np.float64]:
-        """(N,) term occurrences of each document, |d|."""
-        return self.occurrences.astype(np.float64)
 
     def rows(self) -> NDArray[np.int64]:
         """(T,) the document of each term."""
@@ -293,7 +291,7 @@ Number = TypeVar("Number", np.uint8, np.uint16)
 
 
 @dataclass(frozen=True)
-class PackedTable:
+class PackedTable(TermCounts):
     """A `TermTable` in 3.4 to 3.7 bytes a term; its terms and counts are read by place, without unpacking the rest."""
 
     lows: NDArray[np.uint16]  # (T,) low 16 bits of the terms
@@ -303,11 +301,6 @@ class PackedTable:
     starts: Starts  # (N + 1,) first term of each document, and T
     count_starts: Starts  # (N + 1,) first byte of each document in `counts`, and B'
     occurrences: NDArray[np.uint32]  # (N,) |d|
-
-    @property
-    def n_documents(self) -> int:
-        """N."""
-        return len(self.starts) - 1
 
     def of(self, documents: NDArray[np.int64]) -> PackedTable:
         """The counts of some documents, in the order given."""
@@ -324,10 +317,6 @@ class PackedTable:
         """(T,) the low 16 bits of all terms."""
         return self.lows
 
-    def rows_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The document (n,) of each of some rising places."""
-        return rows_of_places(self.starts, places)
-
     def terms_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint32]:
         """The terms (n,) at some places, of the documents `rows`."""
         numbers = places - self.starts[rows]  # number of each term in its document
@@ -341,10 +330,6 @@ class PackedTable:
         before = np.where(places > 0, ones[places - 1], -1)
         # The bits of a document begin at a new byte, so zeros can follow the last 1 of the document before.
         return ones[places] - np.maximum(before, 8 * self.count_starts[rows] - 1)
-
-    def lengths(self) -> NDArray[np.float64]:
-        """(N,) term occurrences of each document, |d|."""
-        return self.occurrences.astype(np.float64)
 
     @cached_property
     def high_starts(self) -> Starts:

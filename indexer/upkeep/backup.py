@@ -91,7 +91,8 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
 def _backup_once(folder: Path, target: Path) -> BackupReport:
     with unfinished_folder(target) as work:
         copy, reported = work / CATALOG_FILE, reported_commits(folder)
-        _copy_catalog(folder / CATALOG_FILE, copy)
+        with reading(folder / CATALOG_FILE) as connection, closing(sqlite3.connect(copy)) as into:
+            connection.backup(into)  # the pages of one commit, those in the write-ahead log included
         named, n_documents, meta = _contents(copy)
         check_commits(meta, reported, str(folder / CATALOG_FILE))
         files = {CATALOG_FILE: checksum(copy)} | named
@@ -100,12 +101,6 @@ def _backup_once(folder: Path, target: Path) -> BackupReport:
         whole.replace(target)
         fsync_folder(target.parent)
     return BackupReport(n_documents, len(files), sum(file.size_bytes for file in files.values()))
-
-
-def _copy_catalog(catalog: Path, copy: Path) -> None:
-    """Copy the pages of one commit; SQLite's own backup reads through the write-ahead log."""
-    with reading(catalog) as connection, closing(sqlite3.connect(copy)) as into:
-        connection.backup(into)
 
 
 def _contents(catalog: Path) -> tuple[dict[str, Checksum], int, dict[str, Any]]:
