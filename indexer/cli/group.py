@@ -59,7 +59,11 @@ class _Commands(OrderedGroup):
         """Run the command line; with --log-json, errors that click prints are JSON too."""
         given = list(sys.argv[1:] if args is None else args)
         with json_log() if given[:1] == [LOG_OPTION] else nullcontext():
-            return super().main(given, *rest, **options)
+            try:
+                return super().main(given, *rest, **options)
+            finally:
+                if args is None:
+                    gc.freeze()  # the process ends, and would search all its objects for garbage
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
         """Run a command; see the class."""
