@@ -16,7 +16,6 @@ from lxml import etree
 from engine.errors import DocumentError
 from engine.readers import html
 from engine.readers import left_out as reasons
-from engine.readers.archive import Archive, member_name
 from engine.readers.blocks import Blocks
 from engine.readers.docx_styles import (
     BULLET,
@@ -30,10 +29,9 @@ from engine.readers.docx_styles import (
     qn,
     value_of,
 )
-from engine.readers.encoding import MAX_CONTAINER_BYTES, decode
-from engine.readers.formulas import EQUATIONS, equation_text
-from engine.readers.markup import parse_safely, signs
-from engine.readers.scalars import authors_of
+from engine.readers.encoding import MAX_CONTAINER_BYTES, Archive, decode, member_name
+from engine.readers.fields import authors_of
+from engine.readers.markup import EQUATIONS, equation_text, parse_safely, signs
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, raised, too_large
 from engine.text.document import Document, MetadataValue, is_made_up_title
 from engine.text.headings import headings_of_lines

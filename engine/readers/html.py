@@ -1,13 +1,17 @@
-"""HTML pages: the readable text of the main part. Nothing is fetched; scripts are not run."""
+"""HTML: the readable text of the main part of a page, or of the chapters of an EPUB. Nothing is fetched or run."""
 
 from __future__ import annotations
 
 import json
+import posixpath
 import re
+from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import islice
+from urllib.parse import unquote
 
 from lxml import etree
 
@@ -15,11 +19,21 @@ from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import MAX_HEADING_CHARS, Blocks
-from engine.readers.encoding import decode
-from engine.readers.formulas import tex_text
-from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, words, write
-from engine.readers.scalars import names_of, split_names, typed_scalar
-from engine.text.cleaning import one_line, without_encoded
+from engine.readers.encoding import Archive, decode, member_name
+from engine.readers.fields import names_of, split_names, typed_scalar
+from engine.readers.markup import (
+    Element,
+    Grammar,
+    HeadingMark,
+    attributes,
+    local_name,
+    parse_safely,
+    rendered,
+    tex_text,
+    words,
+    write,
+)
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, too_large, without_encoded
 from engine.text.document import Document, MetadataValue, is_made_up_title
 from engine.text.headings import headings_of_lines
 
@@ -233,10 +247,8 @@ def _mend_letters(root: Element, blocks: Blocks) -> None:
     """Write letters of the font Symbol as what they show, and an initial in a block of its own into its word."""
     for element in root.iter("font", "span"):
         look = _FONT.search(element.get("style") or "")
-        text, shown = (
-            element.text or "",
-            markup.signs(element.text or "", look[1] if look else element.get("face") or ""),
-        )
+        text = element.text or ""
+        shown = markup.signs(text, look[1] if look else element.get("face") or "")
         if shown != text:
             blocks.skip(text)
             element.text = shown
@@ -521,3 +533,131 @@ def _is_link_list(element: Element, tally: _Tally) -> bool:
     if tally.links < (_MIN_NAMED_LINKS if is_named else _MIN_LINKS):
         return False
     return tally.linked >= _MIN_SHARE * tally.letters and tally.linked <= _MAX_LINK_LETTERS * tally.links
+
+
+_CONTAINER = "META-INF/container.xml"
+_EPUB = "http://www.idpf.org/2007/ops"
+_ENCRYPTION = "META-INF/encryption.xml"
+_CHAPTERS = frozenset(["application/xhtml+xml", "text/html", "application/x-dtbook+xml"])
+
+
+def read_book(data: bytes, doc_id: str, source: str) -> Document:
+    """Read a book without its contents page.
+
+    Metadata: `authors`, `date`, `year`, `identifier`, `language`, `publisher`, `keywords`.
+    """
+    archive = Archive(data, "EPUB")
+    package_name = _package_name(archive)
+    package = parse_safely(archive.read(package_name))
+    protected = _protected(archive)
+    blocks = Blocks()
+    failure: DocumentError | None = None
+    folder = posixpath.dirname(package_name)
+    guides = package.iterfind("{*}guide/{*}reference[@type='toc']")
+    contents = {member_name(unquote(guide.get("href") or ""), folder) for guide in guides}
+    contents.update(_contents_pages(package, folder, archive))
+    for name in _chapters(package, folder):
+        if name in protected or name not in archive:
+            blocks.left_out[reasons.PARTS] += 1
+            continue
+        page = Blocks() if name in contents else blocks
+        try:  # one chapter that cannot be read is counted, and the others are read
+            chapter = archive.read(name)
+            if b"<" not in chapter:
+                raise DocumentError(f"its chapter {name} is not a page; save it again")
+            add_page(chapter, page, is_of_book=True)
+            if page is not blocks:
+                blocks.left_out.update({**page.left_out, reasons.CONTENTS: len(page.text.split())})
+        except DocumentError as error:
+            failure = error
+            blocks.left_out[reasons.PARTS] += 1
+        if blocks.size > MAX_DOCUMENT_BYTES:
+            raise too_large("text", f"more than {MAX_DOCUMENT_BYTES:,}", MAX_DOCUMENT_BYTES)
+    if failure is not None and not blocks.size:
+        raise failure
+    if protected and not blocks.size:
+        raise DocumentError("its text is encrypted (DRM); it can be read only by the reader it was sold for")
+    title = words(_main_title(package))
+    if is_made_up_title(title):
+        title = next((heading.title for heading in blocks.headings), title)
+    return blocks.document(doc_id, source, title, _fields_of_book(package))
+
+
+def _package_name(archive: Archive) -> str:
+    container = parse_safely(archive.read(_CONTAINER))
+    root = container.find(".//{*}rootfile")
+    name = root.get("full-path") if root is not None else None
+    if not name:
+        raise DocumentError(f"its {_CONTAINER} names no book; save it as EPUB")
+    return member_name(name, "")
+
+
+def _chapters(package: Element, folder: str) -> Iterator[str]:
+    """Members of the archive in reading order, each once."""
+    items = {item.get("id"): item for item in package.iterfind("{*}manifest/{*}item")}
+    seen = set[str]()
+    for reference in package.iterfind("{*}spine/{*}itemref"):
+        item = items.get(reference.get("idref"))
+        if item is None or item.get("media-type") not in _CHAPTERS:
+            continue
+        name = member_name(unquote(item.get("href") or ""), folder)
+        if name not in seen:
+            seen.add(name)
+            yield name
+
+
+def _contents_pages(package: Element, folder: str, archive: Archive) -> Iterator[str]:
+    """The navigation page of EPUB 3, and the pages that it names as the contents; part of a page is none."""
+    for item in package.iterfind("{*}manifest/{*}item[@properties]"):
+        name = member_name(unquote(item.get("href") or ""), folder)
+        if "nav" not in item.get("properties").split():
+            continue
+        yield name
+        with suppress(DocumentError):
+            for link in parse_safely(archive.read(name)).iterfind(f".//{{*}}a[@{{{_EPUB}}}type='toc']"):
+                href = unquote(link.get("href") or "")
+                yield from [] if "#" in href else [member_name(href, posixpath.dirname(name))]
+
+
+def _protected(archive: Archive) -> frozenset[str]:
+    """Members that are encrypted; fonts often are, without harm."""
+    if _ENCRYPTION not in archive:
+        return frozenset()
+    links = parse_safely(archive.read(_ENCRYPTION)).iter("{*}CipherReference")
+    return frozenset(member_name(unquote(link.get("URI") or ""), "") for link in links)
+
+
+def _described(package: Element) -> Iterator[tuple[Element, dict[str, str]]]:
+    """The fields of the package, each with what attributes and other elements say of it: its role, its type."""
+    said: dict[str, dict[str, str]] = {}
+    for meta in package.iterfind(".//{*}meta[@refines]"):
+        said.setdefault(meta.get("refines"), {})[meta.get("property") or ""] = words(meta)
+    for element in package.iterfind(".//{http://purl.org/dc/elements/1.1/}*"):
+        yield element, said.get(f"#{element.get('id')}", {}) | attributes(element)
+
+
+def _main_title(package: Element) -> Element | None:
+    titles = [(element, said) for element, said in _described(package) if local_name(element) == "title"]
+    main = next((element for element, said in titles if said.get("title-type") == "main"), None)
+    return titles[0][0] if main is None and titles else main
+
+
+def _fields_of_book(package: Element) -> dict[str, MetadataValue]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for element, said in _described(package):
+        kind = "subtitle" if said.get("title-type") == "subtitle" else local_name(element)
+        is_author = said.get("role", "aut") in ("aut", "author", "")
+        if (text := words(element)) and is_author and said.get("event") != "modification":
+            found[kind].append(text)
+    year = next((match for date in found["date"] if (match := re.match(r"\d{4}", date))), None)
+    fields: dict[str, MetadataValue] = {
+        "authors": [name for creator in found["creator"] for name in split_names(creator)],
+        "date": next(iter(found["date"]), ""),
+        "year": int(year.group()) if year else None,
+        "identifier": next(iter(found["identifier"]), ""),
+        "language": next(iter(found["language"]), ""),
+        "publisher": next(iter(found["publisher"]), ""),
+        "keywords": [*found["subject"]],
+        "subtitle": "; ".join(found["subtitle"]),
+    }
+    return {field: value for field, value in fields.items() if value}

@@ -9,8 +9,7 @@ from lxml import etree
 from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import Blocks
-from engine.readers.formulas import tex_text
-from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, words, write
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, tex_text, words, write
 from engine.text.cleaning import one_line
 from engine.text.document import KIND, Document, MetadataValue, Scalar
 

@@ -1,18 +1,31 @@
-"""LaTeX: sections, text and formulas in Unicode, with the files that a document includes."""
+"""LaTeX: sections, text and formulas in Unicode, with the files that a document includes, from a folder or packed.
+
+An archive of arXiv is one document, that of its main file. Members are read in memory, links are not followed, and the
+content decides, not the name: a browser unpacks a `.gz` file without renaming it.
+"""
 
 from __future__ import annotations
 
+import gzip
+import io
+import posixpath
 import re
+import tarfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 from pylatexenc.latexwalker import get_default_latex_context_db as get_default_parser_db
 
+from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, n_lost
+from engine.readers.encoding import MAX_CONTAINER_BYTES, read_limited
+from engine.readers.fields import split_names
 from engine.readers.latex_commands import (
     with_acronyms,
     with_item_numbers,
@@ -34,9 +47,9 @@ from engine.readers.latex_macros import (
     without_definitions,
     without_settings,
 )
-from engine.readers.latex_source import PLACE, LatexSource, included_files, load
-from engine.readers.scalars import split_names
-from engine.text.cleaning import joined_lines, one_line, raised, without_encoded
+from engine.readers.latex_source import PLACE, LatexSource, Members, included_files, is_fragment, load
+from engine.readers.reader import GZIP, suffix_of
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_lines, one_line, raised, without_encoded
 from engine.text.document import Document, MetadataValue, Scalar, is_made_up_title
 
 __all__ = ["included_files", "read", "read_in_folder", "read_loaded"]
@@ -421,3 +434,85 @@ def _converted(latex: str) -> str:
         # The converter expects arguments where a damaged file has none; the words are kept.
         return _COMMAND.sub(" ", latex)
     return text
+
+
+MAX_ARCHIVE_BYTES = MAX_CONTAINER_BYTES // 2  # unpacked; held twice for a moment
+MAX_MEMBERS = 10_000
+_NEXT = "unpack it, and index the folder of each document"
+_SOURCE_SUFFIXES = (".tex", ".ltx", ".latex", ".tex.gz")
+_SIGNS_OF_TEXT = (b"\\begin{abstract}", b"\\abstract", b"\\maketitle")
+
+
+def read_packed(data: bytes, doc_id: str, source: str) -> Document:
+    """Read the one document of a LaTeX source.
+
+    The main file is a complete document that no other file includes; of several, one with an abstract or a made
+    title, and then the one with most text. The others are counted as left out.
+
+    Raises:
+        DocumentError: there is no LaTeX in it, it is damaged, or it is beyond the limits.
+    """
+    data = _without_gzip(data)
+    suffix = suffix_of(data)
+    if suffix == ".tar":
+        return _read_archive(data, doc_id, source)
+    if suffix != ".tex":
+        raise DocumentError(
+            f"it is neither a tar archive nor LaTeX, it looks like {suffix}; unpack it, or name it {suffix}.gz"
+        )
+    return read(data, doc_id, source)
+
+
+def _without_gzip(data: bytes) -> bytes:
+    if not data.startswith(GZIP):
+        return data
+    try:
+        with cast(BinaryIO, gzip.GzipFile(fileobj=io.BytesIO(data))) as stream:
+            return read_limited(stream, MAX_ARCHIVE_BYTES)
+    except DocumentError as error:
+        raise DocumentError(f"it unpacks to more than {MAX_ARCHIVE_BYTES:,} bytes; {_NEXT}") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DocumentError(f"it is not a whole gzip file ({error}); fetch or pack it again") from error
+
+
+def _read_archive(data: bytes, doc_id: str, source: str) -> Document:
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            folder = Members(dict(_files(archive)))
+            mains = _main_files(folder)
+            if not mains:
+                raise DocumentError(
+                    "it is a tar archive without a LaTeX document; unpack it, and name the documents in it"
+                )
+            latex = load(folder.read(mains[0]), mains[0], folder)
+    except (tarfile.TarError, EOFError, RecursionError, ValueError) as error:
+        raise DocumentError(f"it is a damaged tar archive ({error}); fetch or pack it again") from error
+    return read_loaded(latex, doc_id, source, n_others=len(mains) - 1)
+
+
+def _files(archive: tarfile.TarFile) -> Iterator[tuple[Path, Callable[[], BinaryIO]]]:
+    """The regular files of an archive; not links, nor sparse files, which unpack to more than they hold."""
+    for number, member in enumerate(archive):
+        if number == MAX_MEMBERS:
+            raise DocumentError(f"it has more than {MAX_MEMBERS:,} members; {_NEXT}")
+        if member.isreg() and not member.issparse() and member.size <= MAX_DOCUMENT_BYTES:
+            path = Path(posixpath.normpath(f"/{member.name.lstrip('/')}"))
+            yield path, cast(Callable[[], BinaryIO], partial(archive.extractfile, member))
+
+
+def _main_files(folder: Members) -> list[Path]:
+    """The complete documents that no other includes, the main one first."""
+    sources = [
+        path
+        for path in folder.paths
+        if path.name.lower().endswith(_SOURCE_SUFFIXES) and not any(part.startswith(".") for part in path.parts)
+    ]
+    whole = [path for path in sources if not is_fragment(path, folder)] or sources
+    parts = {path: included_files(path, folder) for path in whole}
+    included = {part for path, files in parts.items() for part in files if part != path}
+    mains = [path for path in whole if path not in included] or whole
+    sizes = {}
+    for path in mains:
+        text = [folder.read(path), *(folder.read(part) for part in parts[path] if part.name.endswith(_SOURCE_SUFFIXES))]
+        sizes[path] = (any(mark in one for one in text for mark in _SIGNS_OF_TEXT), sum(map(len, text)))
+    return sorted(mains, key=lambda path: (*(-value for value in sizes[path]), str(path)))

@@ -10,10 +10,10 @@ from lxml import etree
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers import markup
-from engine.readers.archive import Archive, member_name
 from engine.readers.blocks import Blocks
+from engine.readers.encoding import Archive, member_name
+from engine.readers.fields import authors_of
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, rendered, words, write
-from engine.readers.scalars import authors_of
 from engine.text.document import Document, MetadataValue, is_made_up_title
 from engine.text.headings import headings_of_lines
 from engine.text.numbering import numeral

@@ -12,7 +12,7 @@ from statistics import median
 from typing import TypeAlias
 
 from engine.readers.pdf_lines import Line
-from engine.readers.running_text import CONTENT
+from engine.readers.text import CONTENT
 from engine.text.cleaning import hyphen_of, is_unspaced
 from engine.text.headings import is_part_of_opinion
 from engine.text.numbering import roman_value

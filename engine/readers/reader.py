@@ -1,9 +1,14 @@
-"""Reads documents in the format of their suffix; each format has a module of its own."""
+"""Finds the format of a file by its suffix or its first bytes, and reads it; each format has a module of its own."""
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
+import json
+import re
+import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +24,110 @@ from engine.readers.encoding import MAX_CONTAINER_BYTES, read_limited
 from engine.readers.fields import USUAL, Fields
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, Unreadable, without_gz
+
+_HEAD_BYTES = 65_536
+GZIP, _ZIP, _PDF = b"\x1f\x8b", b"PK\x03\x04", b"%PDF-"
+_BY_MIMETYPE = {"application/epub+zip": ".epub", "application/vnd.oasis.opendocument.text": ".odt"}
+_BY_MEMBER = {"word/document.xml": ".docx", "word/document2.xml": ".docx", "META-INF/container.xml": ".epub"}
+_MIMETYPE_BYTES = 100  # of the member that names the format of an archive, at most
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_COMMENTS = r"(?:<!--(?:[^-]|-(?!->))*+-->\s*+)*+"  # possessive: linear time
+_HTML_START = re.compile(
+    rf"{_COMMENTS}<(?:!doctype\s+html|html|head|body|title|meta|main|div|section|p|h[1-6])\b", re.I | re.S
+)
+_XHTML = re.compile(r"<!doctype\s+html|<html\b", re.I)
+_XML_START = re.compile(
+    rf"{_COMMENTS}<(?:\?xml\b|!doctype\b|TEI\b|TEI\.2\b|us-patent|ep-patent|pmc-articleset\b|OAI-PMH\b"
+    r"|patent-|PATDOC\b|akomaNtoso\b|rfc\b|bill\b|teiCorpus\b|PubmedArticle|ops:)",
+    re.S,
+)
+_ARTICLE = re.compile(rf"{_COMMENTS}<article\b([^>]*)", re.S)  # of JATS or of HTML
+_LATEX = re.compile(r"^[ \t]*\\document(?:class|style)\b", re.M)
+
+
+def detected_suffix(path: Path) -> str:
+    """The suffix for the content of a file: ".pdf", ".html.gz"; ".txt" where no other format is detected.
+
+    PDF, DOCX, ODT, EPUB, HTML, XML, LaTeX, tar, JSON and JSON lines are detected, all but DOCX, ODT and EPUB also in
+    gzip. Markdown and reStructuredText look like plain text, and are treated as such.
+    """
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+        if not head.startswith(GZIP):
+            return _archive_suffix(path) if head.startswith(_ZIP) else suffix_of(head)
+        stream.seek(0)
+        try:
+            with cast(BinaryIO, gzip.GzipFile(fileobj=stream)) as unpacked:
+                head = unpacked.read(_HEAD_BYTES)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise DocumentError(f"it is not a whole gzip file ({error}); pack it again") from error
+    if head.startswith(_ZIP):
+        raise DocumentError("it is an archive packed in gzip; unpack it first: gunzip")
+    return suffix_of(head) + ".gz"
+
+
+def _archive_suffix(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            mimetype = ""
+            if "mimetype" in names:
+                with archive.open("mimetype") as member:
+                    mimetype = member.read(_MIMETYPE_BYTES).decode("ascii", "replace").strip()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, zlib.error) as error:
+        raise DocumentError(f"it is a damaged archive ({error}); save the document again") from error
+    if mimetype in _BY_MIMETYPE:
+        return _BY_MIMETYPE[mimetype]
+    for name, suffix in _BY_MEMBER.items():
+        if name in names:
+            return suffix
+    raise DocumentError("it is an archive, but no DOCX, ODT or EPUB; unpack it, and name the documents in it")
+
+
+def suffix_of(data: bytes) -> str:
+    """The suffix for data that is neither a zip file nor packed, by its first bytes."""
+    head = data[:_HEAD_BYTES]
+    if _is_tar(head):
+        return ".tar"
+    text = head.decode("utf-16" if head.startswith(_UTF16) else "utf-8-sig", "replace").lstrip()
+    if head.lstrip().startswith(_PDF):
+        return ".pdf"
+    if text.startswith("<"):
+        return _markup_suffix(text)
+    if text.startswith("{"):
+        return _json_suffix(text)
+    return ".tex" if _LATEX.search(text) else ".txt"
+
+
+def _is_tar(head: bytes) -> bool:
+    """Whether the checksum of a first header is right; old archives have no other mark."""
+    try:
+        tarfile.TarInfo.frombuf(head[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        return False
+    return True
+
+
+def _markup_suffix(text: str) -> str:
+    if _HTML_START.match(text):
+        return ".html"
+    if _XML_START.match(text):
+        return ".html" if _XHTML.search(text, 0, 1_000) else ".xml"
+    article = _ARTICLE.match(text)
+    if article is None:
+        return ".txt"
+    return ".xml" if re.search(r"article-type|dtd-version|xmlns|xml:lang", article[1]) or "<front" in text else ".html"
+
+
+def _json_suffix(text: str) -> str:
+    line, newline, _ = text.partition("\n")
+    try:
+        return ".jsonl" if isinstance(json.loads(line), dict) else ".txt"
+    except (ValueError, RecursionError):
+        if not newline:  # a line longer than the bytes that were read
+            return ".jsonl" if len(text) > _HEAD_BYTES // 8 and line.startswith('{"') else ".txt"
+        return ".json" if re.match(r'\{\s*"', text) else ".txt"
+
 
 Results: TypeAlias = Iterator[Document | Unreadable]
 
@@ -49,7 +158,7 @@ _RST = Format("reStructuredText", _named("rst"))
 _HTML = Format("HTML", _named("html"))
 _XML = Format("XML", _named("xml"), MAX_CONTAINER_BYTES)
 _DOCX = Format("DOCX", _named("docx"), MAX_CONTAINER_BYTES)
-_SOURCE = Format("LaTeX source", _named("latex_archive"), MAX_CONTAINER_BYTES // 2)  # unpacks itself
+_SOURCE = Format("LaTeX source", _named("latex", "read_packed"), MAX_CONTAINER_BYTES // 2)  # unpacks itself
 _JSON = Format("JSON", _named("jsonl"))
 _LINES = Format("JSON lines", None)
 
@@ -76,7 +185,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".tar": _SOURCE,
         ".tgz": _SOURCE,
         ".pdf": Format("PDF", _named("pdf"), MAX_CONTAINER_BYTES),
-        ".epub": Format("EPUB", _named("epub"), MAX_CONTAINER_BYTES),
+        ".epub": Format("EPUB", _named("html", "read_book"), MAX_CONTAINER_BYTES),
         ".odt": Format("ODT", _named("odt"), MAX_CONTAINER_BYTES),
         ".docx": _DOCX,
         ".docm": _DOCX,
@@ -96,7 +205,12 @@ def is_readable(path: PurePath) -> bool:
 def holds_document(path: Path) -> bool:
     """Whether a file is readable by its name, or by its first bytes where the name says "packed" alone."""
     form = _format_of(path.name)
-    return form is not None and (form is not _SOURCE or _named("latex_archive", "holds_source")(path))
+    if form is not _SOURCE:
+        return form is not None
+    try:
+        return detected_suffix(path) in (".tar", ".tar.gz", ".tex.gz")
+    except (OSError, DocumentError):
+        return False
 
 
 def read_file(path: Path, doc_id: str | None = None, fields: Fields = USUAL) -> Results:

@@ -267,7 +267,7 @@ def _written_out(text: str, record: Mapping[str, Any]) -> str:
     """A text of unarXive with its formulas in place, and without its marks of citations, figures and tables."""
     if "{{" not in text:
         return text
-    from engine.readers.formulas import tex_text  # most records hold no markup
+    from engine.readers.markup import tex_text  # most records hold no markup
 
     entries = record.get(_ENTRIES)
 

@@ -7,9 +7,8 @@ import re
 from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import Blocks
-from engine.readers.formulas import tex_text
-from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
-from engine.readers.scalars import split_names
+from engine.readers.fields import split_names
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, tex_text, words, write
 from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue
 

@@ -1,19 +1,357 @@
-"""Plain text: the lines of the file, without what the pages that it once was had around and inside its words."""
+"""Plain text: the lines of a file, without what pages had around its words and inside its sentences."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
 
 from engine.readers import left_out as reasons
-from engine.readers.aps import is_aps, read_text
 from engine.readers.encoding import decode
-from engine.readers.running_text import running_text
-from engine.readers.scalars import split_names, typed_scalar
-from engine.text.cleaning import without_encoded, without_readings
+from engine.readers.fields import split_names, typed_scalar
+from engine.text.cleaning import joined_words, without_encoded, without_gaps, without_invisible, without_readings
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
-from engine.text.headings import find_headings, names_part
-from engine.text.numbering import could_be_title
+from engine.text.headings import find_headings, is_part_of_opinion, names_part
+from engine.text.numbering import could_be_title, roman_value
+
+_APS = re.compile(r"^PATN[ \t]*\n(?:[^\n]*\n)*?WKU[ \t]+\w", re.MULTILINE)  # maybe behind the head of a weekly file
+_PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+")
+_ENDS_OPEN = re.compile(r"[^\W\d_][,;]?$|,$|[-\u2010\u00ad¬]$")
+_PART = re.compile(
+    r"\W*(?:chapter|section|article|part|book|canto|letter|act|scene|lecture|exhibit|appendix|claim|question|kapitel"
+    r"|artikel|chapitre|capítulo|§)\s*0\W*$"
+)
+_SET_APART = re.compile(
+    r"\W{0,3}(?P<first>\d{1,4})[\])-]?(?: {3,}|\t)\S.*|.*\S(?: {3,}|\t)\W{0,3}(?P<last>\d{1,4})[\])-]?"
+    r"|(?:.*\W)?page[ \t]+(?P<page>\d{1,4})(?:[ \t]+of[ \t]+\d+)?\W*|\W*(?P<bare>\d{1,4})\W*",
+    re.IGNORECASE,
+)
+CONTENT = re.compile(  # answers and notes, which repeat as heads do
+    r"\W*(?:\d{1,3}[.)]?\s+)?(?:[aq][.:]\s|id\.|ibid\b|yes\b|no\b[.,]|(?:answer|question|m(?:r|s|rs)\. \w{1,40}"
+    r"|the (?:court|witness|clerk|deponent|interpreter|reporter)):)",
+    re.IGNORECASE,
+)
+_NAMED_PAGE = re.compile(
+    r"[ \t=\u2013\u2014-]*\[?page \d{1,4}(?: of \d{1,4})?\]?[ \t=\u2013\u2014-]*|[ \t]*-+ ?\d{1,4} ?-+[ \t]*"
+    r"|\S.*(?<!\s)\s{4,}+\[page \d{1,4}\]\s*",
+    re.IGNORECASE,
+)
+_WORDS_OF_PROSE = 8
+_LINE_NUMBER = re.compile(r"(?P<feed>\f?)[ \t]{0,16}(?P<number>\d{1,2})(?:[ \t]{2,4}|[ \t]{5,}(?=\S)|[ \t]*$)")
+_LEAST_NUMBERED, _SHARE_NUMBERED = 20, 0.7  # lines of a page, and of all lines
+_MIN_PAGES = 3  # repetition on fewer pages is not counted
+_EDGE_LINES = 4  # at the top and at the bottom of a page
+_MAX_HEAD_CHARS = 150
+_LEAST_APART = 8  # lines between two heads of a text without form feeds, on average
+_SHARE_OF_PAGES = 0.6  # for heads without a number that counts
+_SHARE_COUNTING = 0.3
+_SHARE_INTERRUPTING = 0.3  # of the heads of a text without form feeds interrupt a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class RunningText:
+    """A text without the furniture of its pages."""
+
+    text: str
+    pages: tuple[int, ...]  # where each begins; empty without form feeds
+    n_heads: int  # lines that were left out, and marks of pages inside sentences
+    n_numbers: int = 0  # of lines
+
+
+_STARRED = re.compile(r"\*\d|\u2605\d|\[[Pp]")  # much faster than the whole pattern
+_STAR = re.compile(
+    r"(?P<cut>(?:-|(?<![ \t\n]))[ \t\n]*+|)(?:(?P<bold>\*\*)?\[(?:\*{1,2}|[Pp]g\.? )(?P<marked>\d{1,4})\](?(bold)\*\*)"
+    r"|\u2605(?P<star>\d{1,4})(?!\d)|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]|\.\s))"
+    r"(?P<after>[ \t\n]*)"
+)
+_STRUCK_OVER = re.compile(r".\x08(?!_)|\x08_|\x1b\[[\d;?]{0,20}[A-Za-z]")  # by a printer or a terminal
+
+
+def without_star_pages(text: str) -> tuple[str, int]:
+    """Leave out the numbers of printed pages, as "[*4]", "*4" or "[Pg 4]", in text that has them in order."""
+    marks = list(_STAR.finditer(text)) if len(_STARRED.findall(text)) > 1 else []
+    numbers = [int(next(filter(None, match.group("marked", "star", "bare")))) for match in marks]
+    n_rising = sum(0 < b - a <= 2 for a, b in pairwise(numbers))
+    if len(marks) < 2 or n_rising < 0.8 * (len(marks) - 1):
+        return text, 0
+
+    def joined(match: re.Match[str]) -> str:
+        if match["cut"].startswith("-") and text[match.end() : match.end() + 1].islower():
+            return ""
+        return max(match["cut"].lstrip("-"), match["after"], key=lambda blank: (blank.count("\n"), blank))
+
+    return _STAR.sub(joined, text), len(marks)
+
+
+def running_text(text: str) -> RunningText:
+    """Leave out running heads and page numbers, and join the sentences and words that pages and lines cut."""
+    text = _STRUCK_OVER.sub("", text) if "\x08" in text or "\x1b" in text else text
+    text, n_stars = without_star_pages(without_gaps(without_invisible(text)))
+    if "\n" not in text:
+        return RunningText(
+            text, (0, *(match.end() for match in re.finditer("\f", text))) if "\f" in text else (), n_stars
+        )
+    text, n_numbers = _without_line_numbers(text)
+    pages = [page.split("\n") for page in text.split("\f")]
+    n_lines = sum(map(len, pages))
+    pages = _without_heads(pages) if len(pages) > 1 else pages
+    pages = pages if len(pages) >= _MIN_PAGES else [_without_interruptions(page) for page in pages]
+    n_heads = n_lines - sum(map(len, pages))
+    starts = [0]
+    parts: list[str] = []
+    size = 0
+    for number, page in enumerate(pages):
+        part = joined_words("\n".join(page))
+        if number:
+            before = parts[-1].rstrip() if parts else ""
+            following = part.lstrip()
+            if n_heads and before and _ENDS_OPEN.search(before[-3:]) and following[:1].islower():
+                size -= len(parts[-1]) - len(before)
+                parts[-1] = before
+                part = "\n" + following
+            else:
+                part = "\f" + part
+            starts.append(size + 1)
+        parts.append(part)
+        size += len(part)
+    joined = "".join(parts)
+    if len(pages) > 1 and n_heads:
+        whole = joined_words(joined, was_set=True)
+        if len(whole) != len(joined):  # words that a page cuts
+            starts = [round(start * len(whole) / max(1, len(joined))) for start in starts]
+            joined = whole
+    return RunningText(joined, tuple(starts) if len(pages) > 1 else (), n_heads + n_stars, n_numbers)
+
+
+def _without_line_numbers(text: str) -> tuple[str, int]:
+    """Leave out the numbers of the lines of filings and transcripts, which start again on each page."""
+    lines = text.split("\n")
+    found = [_LINE_NUMBER.match(line) for line in lines]
+    runs: list[list[int]] = []
+    for place, match in enumerate(found):
+        number = int(match["number"]) if match is not None else 0
+        if number == 1:
+            runs.append([place])
+        elif number and runs and number == len(runs[-1]) + 1:
+            runs[-1].append(place)
+    numbered = {place for run in runs if len(run) >= _LEAST_NUMBERED for place in run}
+    n_runs = sum(len(run) >= _LEAST_NUMBERED for run in runs)
+    n_shown = sum(1 for line in lines if line.strip())
+    if n_runs < 2 or len(numbered) < _SHARE_NUMBERED * n_shown:
+        return text, 0
+    for place in numbered:
+        match = found[place]
+        if match is not None:
+            lines[place] = match["feed"] + lines[place][match.end() :]
+    return "\n".join(lines), len(numbered)
+
+
+def _without_heads(pages: Sequence[list[str]]) -> list[list[str]]:
+    """Leave out lines at the edges of pages that count with the pages, or that repeat on most of them beside such.
+
+    The name of a part of an opinion stays where it stands for the first time.
+    """
+    tops = [_edge(page, range(len(page))) for page in pages]
+    feet = [_edge(page, range(len(page) - 1, -1, -1)) for page in pages]
+    lines = {page[at] for page, *edges in zip(pages, tops, feet, strict=True) for edge in edges for at in edge}
+    masked = {line: _mask(line) for line in lines}
+    repeated = [_repeated(pages, edges, masked) for edges in (tops, feet)]
+    outermost = [_counting(pages, edges) for edges in (tops, feet)]
+    kept = []
+    part = ""
+    for number, page in enumerate(pages):
+        dropped: set[int] = set()
+        for edge, masks, counting in (
+            (tops[number], repeated[0], outermost[0]),
+            (feet[number], repeated[1], outermost[1]),
+        ):
+            last = max((at for at, place in enumerate(edge) if masked[page[place]] in masks), default=-1)
+            dropped |= {place for at, place in enumerate(edge) if masked[page[place]] in masks or (
+                at <= last and _PAGE_NUMBER.match(page[place]) is not None)}  # fmt: skip
+            if edge and (number in counting or (len(pages) >= _MIN_PAGES and _is_page_number(page, edge[0], number))):
+                dropped.add(edge[0])
+        place, before = _place_of_part(page, dropped), part
+        part = page[place].strip().casefold() if place >= 0 else ""
+        if dropped:
+            dropped = dropped | {place} if part == before else dropped - {place}
+        kept.append([line for at, line in enumerate(page) if at not in dropped])
+    return kept
+
+
+def _place_of_part(page: Sequence[str], dropped: set[int]) -> int:
+    """Where the name of the part of the text stands, under the running head of a page if it has one; -1 without."""
+    for place in islice((place for place, line in enumerate(page) if line.strip()), _EDGE_LINES + 1):
+        title = page[place].strip()
+        if is_part_of_opinion(title):
+            return place if _stands_alone(page, place) else -1
+        if dropped and place > min(dropped) and place not in dropped:
+            is_name = could_be_title(title) and page[place].startswith("      ") and not re.search(r"[\d?!]", title)
+            return place if is_name and _stands_alone(page, place) else -1
+    return -1
+
+
+def _stands_alone(page: Sequence[str], place: int) -> bool:
+    return not any(page[beside].strip() for beside in (place - 1, place + 1) if 0 <= beside < len(page))
+
+
+def _counting(pages: Sequence[Sequence[str]], edges: Sequence[Sequence[int]]) -> frozenset[int]:
+    """Pages whose outermost line stands alone with a number set apart that rises with the pages, be they only two."""
+    values: dict[int, int] = {}
+    by_mask: dict[str, list[int]] = {}
+    over_parts: set[int] = set()
+    for number, (page, edge) in enumerate(zip(pages, edges, strict=True)):
+        line = page[edge[0]].strip() if edge and _stands_alone(page, edge[0]) else ""
+        match = _SET_APART.fullmatch(line) if len(line) <= _MAX_HEAD_CHARS else None
+        if match is None and len(line.split()) > 3 and line.split()[-1] == str(number + 1):
+            match = _NUMBER.search(line, line.rindex(" "))
+        mask = _mask(line) if match is not None else ""
+        if match is not None and not (_PART.match(mask) or CONTENT.match(mask)):
+            values[number] = int(match[match.lastindex or 0])
+            by_mask.setdefault(mask, []).append(number)
+            if _place_of_part(page, {edge[0]}) > edge[0]:
+                over_parts.add(number)
+    found = over_parts | {number for first in values for number in (first, first + 1, first + 2)
+             if all(values.get(first + step) == values[first] + step for step in (1, 2))}  # fmt: skip
+    for numbers in by_mask.values():
+        n_rising = sum(values[b] - values[a] == b - a for a, b in pairwise(numbers))
+        if n_rising and n_rising >= _SHARE_OF_PAGES * (len(numbers) - 1):
+            found.update(numbers)
+    return frozenset(found)
+
+
+def _edge(page: Sequence[str], places: range) -> list[int]:
+    """The outermost lines that are not blank."""
+    shown = [place for place in places if page[place].strip()] if len(page) > 1 else []
+    return shown[: min(_EDGE_LINES, max(1, len(shown) // 3))]
+
+
+def _is_page_number(page: Sequence[str], place: int, number: int) -> bool:
+    line = page[place].strip()
+    values = [int(value) for value in _NUMBER.findall(line) if len(value) < 5]
+    roman = line.strip(" \t-[]()")
+    if not values and roman and set(roman.upper()) <= set("IVXLC"):
+        values = [roman_value(roman)]
+    return bool(values) and _PAGE_NUMBER.match(line) is not None and abs(values[0] - number) <= 20
+
+
+def _repeated(
+    pages: Sequence[Sequence[str]], edges: Sequence[Sequence[int]], masked: Mapping[str, str]
+) -> frozenset[str]:
+    """Masks of the lines at one edge that are furniture: by their numbers, or by their places on most pages."""
+    counts: Counter[str] = Counter()
+    counting: Counter[tuple[str, int]] = Counter()
+    apart: Counter[str] = Counter()
+    for number, (page, edge) in enumerate(zip(pages, edges, strict=True)):
+        for mask in {masked[page[place]] for place in edge if len(page[place].strip()) <= _MAX_HEAD_CHARS}:
+            counts[mask] += 1
+        for place in edge:
+            mask = masked[page[place]]
+            values = {int(value) - number for value in _NUMBER.findall(page[place]) if len(value) < 6}
+            counting.update((mask, value) for value in values)
+    n_full = sum(1 for edge in edges if edge)
+    enough = max(_MIN_PAGES, n_full * _SHARE_COUNTING)
+    by_number = {mask for (mask, _), n_pages in counting.items() if n_pages >= enough}
+    for page, edge in zip(pages, edges, strict=True):
+        for place in edge:
+            beside = [page[other] for other in (place - 1, place + 1) if 0 <= other < len(page)]
+            is_apart = any(
+                not line.strip() or (_PAGE_NUMBER.match(line) and _mask(line) in by_number) for line in beside
+            )
+            apart[masked[page[place]]] += is_apart
+    most = max(_MIN_PAGES, n_full * _SHARE_OF_PAGES)
+    by_place = {mask for mask, n_pages in counts.items() if n_pages >= most and apart[mask] >= 0.9 * n_pages}
+    found = {mask for mask in by_number | by_place if not (_PART.match(mask) or CONTENT.match(mask))}
+    return frozenset(found - {mask for line, mask in masked.items() if mask in found and _is_prose(line)})
+
+
+def _is_prose(line: str) -> bool:
+    """Whether a line is of a sentence: many words, most of them in small letters, without a gap."""
+    words = line.split()
+    n_small = sum(word[0].islower() for word in words)
+    return len(words) >= _WORDS_OF_PROSE and n_small > 0.6 * len(words) and "   " not in line.strip()
+
+
+def _mask(line: str) -> str:
+    return _NUMBER.sub("0", " ".join(line.split())).casefold()
+
+
+def _without_interruptions(lines: Sequence[str]) -> list[str]:
+    """Leave out the running heads of a text without form feeds: they count up, and they interrupt sentences."""
+    places: dict[str, list[int]] = {}
+    for place, line in enumerate(lines):
+        ends = line.strip(" \t[]-")
+        if (
+            ends
+            and len(line) <= _MAX_HEAD_CHARS
+            and (ends[0].isdigit() or ends[-1].isdigit())
+            and (_NAMED_PAGE.fullmatch(line) or not (ends.isdigit() or _is_prose(line)))
+        ):
+            places.setdefault(_mask(line), []).append(place)
+    dropped: set[int] = set()
+    for found in places.values():
+        is_sparse = _MIN_PAGES <= len(found) <= len(lines) / _LEAST_APART
+        if is_sparse and _counts_up([lines[place] for place in found]):
+            blocks = _with_neighbours(lines, found)
+            n_inside = sum(_interrupts(lines, block) for block in blocks)
+            is_named = sum(_NAMED_PAGE.fullmatch(lines[place]) is not None for place in found) > 0.8 * len(found)
+            if is_named or n_inside >= max(1, _SHARE_INTERRUPTING * len(found)):
+                dropped.update(place for block in blocks for place in block)
+    return _closed_up(lines, dropped) if dropped else list(lines)
+
+
+def _closed_up(lines: Sequence[str], dropped: set[int]) -> list[str]:
+    """The lines that stay; of the blank lines around a dropped one, none stay inside a sentence and one elsewhere."""
+    kept: list[str] = []
+    is_gap = False
+    for place, line in enumerate(lines):
+        if place in dropped:
+            is_gap = True
+            while kept and not kept[-1].strip():
+                kept.pop()
+        elif is_gap and line.strip():
+            is_gap = False
+            is_inside = bool(kept) and _ENDS_OPEN.search(kept[-1].rstrip()) and line.lstrip()[:1].islower()
+            kept += [line] if is_inside or not kept else ["", line]
+        elif not is_gap:
+            kept.append(line)
+    return kept
+
+
+def _counts_up(lines: Sequence[str]) -> bool:
+    """Whether one number of the lines rises by one or two from line to line."""
+    rows = [[int(value) for value in _NUMBER.findall(line) if len(value) < 6] for line in lines]
+    n_columns = min(map(len, rows), default=0)
+    for column in [*range(n_columns), -1]:
+        values = [row[column] for row in rows if row]
+        n_rising = sum(0 < b - a <= 2 for a, b in pairwise(values))
+        if len(values) >= _MIN_PAGES and n_rising >= 0.8 * (len(values) - 1):
+            return True
+    return False
+
+
+def _with_neighbours(lines: Sequence[str], found: Sequence[int]) -> list[list[int]]:
+    """Counting lines, each with the lines that repeat at the same distance from most of them."""
+    blocks = [[place] for place in found]
+    for step in (-1, 1):
+        for offset in range(step, step * 2 * _EDGE_LINES + step, step):
+            masks = [_mask(lines[place + offset]) if 0 <= place + offset < len(lines) else "" for place in found]
+            mask, n_equal = Counter(masks).most_common(1)[0]
+            if n_equal < _SHARE_OF_PAGES * len(found) or _is_prose(mask) or CONTENT.match(mask):
+                break
+            for block, place, own in zip(blocks, found, masks, strict=True):
+                if mask and own == mask:
+                    block.append(place + offset)
+    return [sorted(block) for block in blocks]
+
+
+def _interrupts(lines: Sequence[str], block: Sequence[int]) -> bool:
+    before = next((lines[place].rstrip() for place in range(block[0] - 1, -1, -1) if lines[place].strip()), "")
+    after = next((lines[place].lstrip() for place in range(block[-1] + 1, len(lines)) if lines[place].strip()), "")
+    return _ENDS_OPEN.search(before) is not None and after[:1].islower()
+
 
 _FIELD = re.compile(r"([A-Z][A-Za-z-]{1,30}):[ \t]+(\S.*)")
 _COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
@@ -55,8 +393,10 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
     marks of a sentence, else the file's name.
     """
     decoded, n_encoded = without_encoded(decode(data))
-    if is_aps(decoded):
-        return read_text(decoded, doc_id, source)
+    if _APS.search(decoded, 0, 1_000):
+        from engine.readers.patents import read_aps  # few texts are patents
+
+        return read_aps(decoded, doc_id, source)
     return read_plain(decoded, n_encoded, doc_id, source)
 
 

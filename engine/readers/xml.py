@@ -18,7 +18,6 @@ from engine.errors import DocumentError
 from engine.readers import jats, odt, patents, tei
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, several
-from engine.readers.formulas import tex_text
 from engine.readers.jats import person_name
 from engine.readers.markup import (
     MARKED,
@@ -32,6 +31,7 @@ from engine.readers.markup import (
     local_name,
     n_words,
     parse_safely,
+    tex_text,
     words,
     write,
 )

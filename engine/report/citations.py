@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.readers.scalars import is_organisation
+from engine.readers.fields import is_organisation
 from engine.references.extraction import common_references
 from engine.report.quotes import Quotes
 from engine.result import N_SNIPPETS, Hit, Result

@@ -233,7 +233,7 @@ def check_form(form: str | None) -> str | None:
 def _read_standard_input(reader: DocumentReader, suffix: str | None) -> Iterator[Document | Unreadable]:
     """Read the documents on standard input: one, or several of JSON lines."""
     from engine.errors import DocumentError
-    from engine.readers.detection import detected_suffix
+    from engine.readers.reader import detected_suffix
     from indexer.reading.reader import Request
 
     with tempfile.TemporaryDirectory(prefix="longmatch-") as folder:

@@ -22,7 +22,7 @@ from engine.encoders.encoder import Encoder
 from engine.errors import DocumentError
 from engine.index import Index
 from engine.readers import FORMATS, Unreadable
-from engine.readers.detection import detected_suffix
+from engine.readers.reader import detected_suffix
 from engine.text.document import Document, text_id, text_title, without_gz
 from indexer.reading.reader import DocumentReader, ReadLimits, Request
 from indexer.serving.bodies import Query

@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import DocumentError
 from engine.readers import Unreadable, read_file
-from engine.readers.detection import detected_suffix
+from engine.readers.reader import detected_suffix
 from tests.readers.made import docx_bytes
 from tests.readers.made_pdf import pdf_of_contents
 from tests.readers.zipped import epub_bytes, tar_of, zip_bytes

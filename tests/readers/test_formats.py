@@ -216,7 +216,7 @@ def test_a_file_is_refused_with_a_reason(name: str, data: bytes, reason: str) ->
         ("docx.MAX_CONTAINER_BYTES", "a.docx", zip_bytes({"word/document.xml": b"0" * 100_000}),
          "the unpacked file is 100,000 bytes, the limit is 1,000"),
         ("docx.MAX_XML_BYTES", "a.docx", _WORD, "the unpacked text with its marks is "),
-        ("archive.MAX_CONTAINER_BYTES", "a.epub", epub_bytes(PAGES), "the unpacked file is "),
+        ("encoding.MAX_CONTAINER_BYTES", "a.epub", epub_bytes(PAGES), "the unpacked file is "),
     ],
 )  # fmt: skip
 def test_what_unpacks_to_too_much_is_refused(

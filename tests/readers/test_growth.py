@@ -9,11 +9,11 @@ from time import process_time
 
 import pytest
 
-from engine.readers import FORMATS, Unreadable, aps
-from engine.readers.detection import detected_suffix
-from engine.readers.front_matter import front_matter
-from engine.readers.running_text import running_text
-from engine.readers.scalars import split_names
+from engine.readers import FORMATS, Unreadable, patents
+from engine.readers.fields import split_names
+from engine.readers.markdown import front_matter
+from engine.readers.reader import detected_suffix
+from engine.readers.text import running_text
 from engine.references.extraction import references
 from engine.text.cleaning import without_encoded, without_readings
 from engine.text.document import Document
@@ -126,7 +126,7 @@ def tex(text: str) -> object:
         (is_contents_line, "water%s a 1", "."),
         (heading_name, "1. water%s a", "."),
         (lambda text: references(f"of the {text[::1_500]}) § 1200"), "%s", "A"),
-        (lambda text: aps.read_text(text, "a", "a"), "PATN\nWKU  %sA\nABST\nPAL  water\n", "0"),
+        (lambda text: patents.read_aps(text, "a", "a"), "PATN\nWKU  %sA\nABST\nPAL  water\n", "0"),
         (tex, "\\documentclass{article}%s\\begin{document}water\\end{document}", "a"),
         (tex, "\\documentclass{article}%s\\begin{document}water\\end{document}", "\\begin{abstract}"),
         (tex, "\\documentclass{article}\\author{%s}\\begin{document}water\\end{document}", "a"),

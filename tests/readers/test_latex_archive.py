@@ -96,8 +96,8 @@ def test_the_main_file_is_chosen(members: dict[str, bytes], text: str) -> None:
 def test_an_archive_is_refused_with_a_reason(
     monkeypatch: pytest.MonkeyPatch, name: str, data: bytes, reason: str
 ) -> None:
-    monkeypatch.setattr("engine.readers.latex_archive.MAX_MEMBERS", 20)
-    monkeypatch.setattr("engine.readers.latex_archive.MAX_ARCHIVE_BYTES", 50_000)
+    monkeypatch.setattr("engine.readers.latex.MAX_MEMBERS", 20)
+    monkeypatch.setattr("engine.readers.latex.MAX_ARCHIVE_BYTES", 50_000)
     found = one_of(data, name)
     assert isinstance(found, Unreadable)
     assert re.search(reason, found.reason), found.reason

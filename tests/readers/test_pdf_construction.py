@@ -8,8 +8,8 @@ from time import process_time
 import pytest
 
 from engine.errors import DocumentError
+from engine.readers.fields import authors_of
 from engine.readers.pdf import read
-from engine.readers.scalars import authors_of
 from tests.readers.made import MakePdf, Print
 from tests.readers.made_pdf import HELVETICA, pdf_of_contents, stream
 

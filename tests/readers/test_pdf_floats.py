@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.readers.pdf_floats import floats_last
+from engine.readers.pdf import floats_last
 from engine.readers.pdf_lines import Line
 
 
