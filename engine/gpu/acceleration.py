@@ -41,7 +41,7 @@ from engine.gpu.scan import BYTES_AT_ONCE, DeviceScan
 from engine.scoring.evidence import ROUNDING, Thresholds
 from engine.scoring.similarity import best_matches
 from engine.search.candidates import FIRST_DEPTH, CandidateLists
-from engine.store.ann import MOST, Ids, OpenReplica, Part, Replica, inverted_lists
+from engine.store.ann import MOST, Ids, OpenReplica, Replica, inverted_lists
 from engine.store.snapshot import IndexSnapshot, Positions
 from engine.words.apart import ranges
 
@@ -129,7 +129,7 @@ def centroids(lists: Any) -> Vectors:  # noqa: ANN401
     return rows
 
 
-def list_parts(gpus: FaissGpus, quantizer: Vectors, code: str, sample: Vectors, blocks: Blocks) -> list[Part]:
+def list_parts(gpus: FaissGpus, quantizer: Vectors, code: str, sample: Vectors, blocks: Blocks) -> list[Any]:
     """Inverted lists around centroids (L, D), one part per GPU; blocks are assigned to the GPUs in turn.
 
     Args:
@@ -150,7 +150,7 @@ def list_parts(gpus: FaissGpus, quantizer: Vectors, code: str, sample: Vectors, 
     for index in placed:
         if hasattr(index, "reclaimMemory"):
             index.reclaimMemory()  # lists that grew have spare capacity
-    return [Part(index, number) for index, number in zip(placed, gpus.numbers, strict=True) if index.ntotal]
+    return [index for index in placed if index.ntotal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def _placed(snapshot: IndexSnapshot, option: ReplicaOption, gpus: FaissGpus) -> 
     assert generation is not None
     ann, through_chunk = generation.ann, generation.through_chunk
     if option.code is None:
-        parts = [Part(gpus.place(ann.inner, number), number) for number in gpus.numbers]
+        parts = [gpus.place(ann.inner, number) for number in gpus.numbers]
     else:
         around = centroids(lists_of(ann.inner, snapshot.width))
         sample, _ = snapshot.chunk_vectors(spread_documents(snapshot, TRAINING_CHUNKS))
@@ -345,18 +345,24 @@ def probe(snapshot: IndexSnapshot, replica: OpenReplica) -> tuple[str, list[str]
     near = known & (sample.table > similarities[:, -1:] + TOLERANCE)
     if not (ids >= 0).all() or ids.shape[1] == replica.ann.n_vectors:
         near = np.broadcast_to(known, near.shape)
-    found, on_cpu = _share_found(sample, near, ids), _cpu_share(snapshot, sample, near)
-    wanted = (1.0 if on_cpu is None else on_cpu) - MAY_LACK
-    if found < wanted:
-        faults.append(f"{found:.1%} of near chunks were found, {wanted:.1%} are required")
+    generation = snapshot.generation
+    assert generation is not None  # whose lists were copied
+    on_cpu = _share_found(
+        sample,
+        near & (sample.ids <= generation.through_chunk),
+        generation.ann.search(sample.queries, FIRST_DEPTH)[0],
+    )
+    found = _share_found(sample, near, ids)
+    if found < on_cpu - MAY_LACK:
+        faults.append(f"{found:.1%} of near chunks were found, {on_cpu - MAY_LACK:.1%} are required")
     faults += _faults_at_most(replica.ann, sample.queries)
     filtered = _filtered_share(snapshot, replica, sample.queries)
     if filtered < 1.0 - MAY_LACK:
         faults.append(f"filtered lists agree with the CPU's by {filtered:.1%}")
-    cpu = "" if on_cpu is None else f" (CPU {on_cpu:.0%})"
     summary = (
         f"{len(sample.queries)} stored chunks searched, similarities within {error:.0e} of the CPU's, "
-        f"{found:.0%} of {int(near.sum()):,} near chunks found{cpu}, filtered lists agree by {filtered:.0%}"
+        f"{found:.0%} of {int(near.sum()):,} near chunks found (CPU {on_cpu:.0%}), "
+        f"filtered lists agree by {filtered:.0%}"
     )
     return summary, faults
 
@@ -402,15 +408,6 @@ def _share_found(sample: _Sample, near: NDArray[np.bool_], ids: Ids) -> float:
     rows, columns = np.nonzero(is_known)
     found[rows, at[rows, columns]] = True
     return float(found[near].mean()) if near.any() else 1.0
-
-
-def _cpu_share(snapshot: IndexSnapshot, sample: _Sample, near: NDArray[np.bool_]) -> float | None:
-    generation = snapshot.generation
-    if generation is None:
-        return None
-    covered = near & (sample.ids <= generation.through_chunk)
-    ids, _ = generation.ann.search(sample.queries, FIRST_DEPTH)
-    return _share_found(sample, covered, ids)
 
 
 def _faults_at_most(ann: Replica, queries: Vectors) -> list[str]:

@@ -89,11 +89,11 @@ class AnnIndex:
                 index.train(rows)
                 del rows
             _reserve(index, n_vectors)
-            for ids, block in blocks:
-                index.add_with_ids(np.ascontiguousarray(block, np.float32), ids)
+            built = cls(index)
+            built.add(blocks)
         except (RuntimeError, AssertionError) as error:
             raise _refusal(factory, f"{n_trained} training vectors {width} wide", error) from error
-        return cls(index)
+        return built
 
     def write(self, path: Path) -> Checksum:
         """Write the index durably; the catalog names the file afterwards."""
@@ -231,57 +231,42 @@ def inverted_lists(index: Any) -> Any:  # noqa: ANN401
 MOST = 2_048  # limit of GPU FAISS on the vectors of a query, and on the lists that it searches
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Some of the vectors, on one GPU."""
-
-    index: Any  # of FAISS, with our ids
-    gpu: int
-
-
 class Replica:
     """Searches all parts and merges their results; one search at a time, as GPU FAISS requires."""
 
     can_filter = False  # GPU FAISS ignores a selector, or refuses it: the caller filters the results
     most_k = most_nprobe = MOST
 
-    def __init__(self, parts: Sequence[Part], *, nprobe: int = 0, n_lists: int = 0) -> None:
-        """Take over parts that share no vector; both numbers of lists are 0 for a type without."""
+    def __init__(self, parts: Sequence[Any], *, nprobe: int = 0, n_lists: int = 0) -> None:
+        """Take over FAISS indexes that share no vector, each on a GPU of its own; 0 lists for a type without."""
         self.parts = tuple(parts)
         self.nprobe = nprobe
         self.n_lists = n_lists
-        self.n_vectors = sum(int(part.index.ntotal) for part in parts)
+        self.n_vectors = sum(int(part.ntotal) for part in parts)
         self._lock = Lock()
-        self._gpus = sorted({part.gpu for part in parts})
-        self._threads = ThreadPoolExecutor(len(self._gpus)) if len(self._gpus) > 1 else None
+        self._threads = ThreadPoolExecutor(len(parts)) if len(parts) > 1 else None
 
     def search(
         self, queries: Vectors, k: int, *, allowed: NDArray[np.bool_] | None = None, nprobe: int | None = None
     ) -> tuple[Ids, Vectors]:
-        """Like `AnnIndex.search`, for at most `most_k` vectors.
-
-        Args:
-            allowed: None, see `can_filter`.
-            nprobe: lists to search, at most `most_nprobe`; by default that of the replica.
-
-        Returns:
-            (I, K) int64 and (I, K) float32, best first; id -1 where fewer were found.
+        """Like `AnnIndex.search`, for at most `most_k` vectors and `most_nprobe` lists, and without `allowed`.
 
         Raises:
             BudgetExceeded: the GPU has no room for the search, or failed.
         """
-        assert allowed is None
+        assert allowed is None  # see `can_filter`
         k = min(k, self.most_k, self.n_vectors)
         rows = np.ascontiguousarray(queries, np.float32)
         probed = min(nprobe or self.nprobe, self.n_lists, self.most_nprobe)
         parameters: Any = faiss.SearchParametersIVF(nprobe=probed) if probed else None  # type: ignore[call-arg]
 
-        def ask(gpu: int) -> list[tuple[Ids, Vectors]]:
-            return [_ask(part, rows, k, parameters) for part in self.parts if part.gpu == gpu]
+        def ask(part: Any) -> tuple[Ids, Vectors]:  # noqa: ANN401
+            D, ids = part.search(rows, min(k, int(part.ntotal)), params=parameters)
+            return ids, np.where(ids >= 0, D, -np.inf).astype(np.float32)
 
         try:
             with self._lock:
-                found = [one for of_gpu in self._each(ask) for one in of_gpu]
+                found = list((map if self._threads is None else self._threads.map)(ask, self.parts))
         except RuntimeError as error:
             reason = str(error).splitlines()[-1][-160:]
             raise BudgetExceeded(
@@ -289,11 +274,6 @@ class Replica:
                 "free its memory, or open the index on the CPU: --device cpu"
             ) from error
         return _merged(found, k)
-
-    def _each(self, ask: Callable[[int], list[tuple[Ids, Vectors]]]) -> list[list[tuple[Ids, Vectors]]]:
-        if self._threads is None:
-            return [ask(gpu) for gpu in self._gpus]
-        return list(self._threads.map(ask, self._gpus))
 
     def close(self) -> None:
         """Release the GPUs."""
@@ -309,11 +289,6 @@ class OpenReplica:
     ann: Replica
     through_chunk: int
     summary: str  # type, vectors, bytes and GPUs
-
-
-def _ask(part: Part, queries: Vectors, k: int, parameters: Any) -> tuple[Ids, Vectors]:  # noqa: ANN401
-    D, ids = part.index.search(queries, min(k, int(part.index.ntotal)), params=parameters)
-    return ids, np.where(ids >= 0, D, -np.inf).astype(np.float32)
 
 
 def _merged(found: Sequence[tuple[Ids, Vectors]], k: int) -> tuple[Ids, Vectors]:

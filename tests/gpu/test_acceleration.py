@@ -189,8 +189,7 @@ def test_lists_that_fail_after_the_probe_raise_an_error_with_the_next_step(folde
     with IndexSnapshot(folder) as snapshot:
         acceleration = listed(snapshot)
         assert acceleration.replica is not None
-        broken = Wrong(acceleration.replica.ann.parts[0].index, "out of memory")
-        object.__setattr__(acceleration.replica.ann.parts[0], "index", broken)
+        acceleration.replica.ann.parts = (Wrong(acceleration.replica.ann.parts[0], "out of memory"),)
         with pytest.raises(BudgetExceeded, match="or open the index on the CPU: --device cpu"):
             Index(snapshot, acceleration=acceleration).search("doc0107")
 
