@@ -280,7 +280,7 @@ class Gathering:
         at = np.flatnonzero(self.has_vectors[positions])
         for number, of_shard in self._by_shard(positions[at]):
             members = at[of_shard]
-            rows[members] = self._shards.documents(number)[self.locations.document_row[positions[members]]]
+            rows[members] = self._shards.part(number, "documents")[self.locations.document_row[positions[members]]]
         return rows
 
     @cached_property
@@ -313,7 +313,7 @@ class Gathering:
         for number, row, begin, end in stretches:
             if begin == end:
                 continue  # documents without vectors
-            half[begin:end] = self._shards.chunks(number)[row : row + end - begin]
+            half[begin:end] = self._shards.part(number, "chunks")[row : row + end - begin]
         return half, ends - counts
 
     def runs(self, positions: NDArray[np.int64], n_chunks: int) -> list[NDArray[np.int64]]:
@@ -332,13 +332,13 @@ class Gathering:
         half = np.empty((len(ids), self.width), np.float16)
         rows = self.locations.chunk_row[positions] + ids - self.locations.first_chunk[positions]
         for number, members in self._by_shard(positions):
-            half[members] = self._shards.chunks(number)[rows[members]]
+            half[members] = self._shards.part(number, "chunks")[rows[members]]
         return as_float32(half)
 
     def spans(self, position: int) -> NDArray[np.int32]:
         """(C, 4) section, start, stop and tokens of the chunks of one document."""
         first = int(self.locations.chunk_row[position])
-        spans = self._shards.spans(int(self.locations.shard[position]))
+        spans = self._shards.part(int(self.locations.shard[position]), "spans")
         return spans[first : first + int(self.locations.n_chunks[position])]
 
     def section_bits(self, position: int) -> NDArray[np.uint8]:
@@ -358,7 +358,7 @@ class Gathering:
             assert apart is not None
             chunks = ranges(self.locations.chunk_row[chosen], counts[members])
             first = apart.section_starts[self.locations.document_row[chosen]]
-            sections = np.repeat(first, counts[members]) + self._shards.spans(number)[chunks, 0]
+            sections = np.repeat(first, counts[members]) + self._shards.part(number, "spans")[chunks, 0]
             found[ranges(starts[members], counts[members])] = apart.kinds[sections]
         return found
 
@@ -397,7 +397,7 @@ class Gathering:
     def section_vectors(self, position: int) -> Vectors:
         """(S, D) float32 section vectors of one document."""
         first, count = (int(column[position]) for column in (self.locations.section_row, self.locations.n_sections))
-        sections = self._shards.sections(int(self.locations.shard[position]))
+        sections = self._shards.part(int(self.locations.shard[position]), "sections")
         return as_float32(sections[first : first + count])
 
     def encoded(self, position: int, coverage: Coverage) -> EncodedDocument:

@@ -150,9 +150,9 @@ class _JoinedShards(ShardSet):
         shards, own = self._own(number)
         return shards.words(own, apart=apart)
 
-    def _part(self, number: int, name: str) -> NDArray[Any]:
+    def part(self, number: int, name: str) -> NDArray[Any]:
         shards, own = self._own(number)
-        return shards._part(own, name)
+        return shards.part(own, name)
 
 
 def check_partition(meta: Mapping[str, Any], where: object, number: int, manifest: Manifest) -> None:

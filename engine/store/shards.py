@@ -31,17 +31,16 @@ from engine.store.durable import Checksum, check_mapped, check_part, check_size,
 from engine.words.apart import Apart
 from engine.words.counts import PackedTable, PackedWords, WordTables, pack
 
-_DTYPES: dict[str, type[np.generic]] = {
-    "F16": np.float16,
-    "F32": np.float32,
-    "I8": np.int8,
-    "I32": np.int32,
+_DTYPES: dict[str, type[np.generic]] = {  # in the order in which safetensors writes them, so every array is aligned
     "I64": np.int64,
-    "U8": np.uint8,
-    "U16": np.uint16,
+    "F32": np.float32,
     "U32": np.uint32,
+    "I32": np.int32,
+    "F16": np.float16,
+    "U16": np.uint16,
+    "I8": np.int8,
+    "U8": np.uint8,
 }
-_FILE_ORDER = ("I64", "F32", "U32", "I32", "F16", "U16", "I8", "U8")  # of safetensors, so that every array is aligned
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class Tensor:
 def save_file(tensors: Mapping[str, NDArray[Any]], path: Path) -> None:
     """Write arrays, byte for byte as `safetensors.numpy.save_file` does, which copies all of them into memory first."""
     names = {np.dtype(of): name for name, of in _DTYPES.items()}
-    order = sorted(tensors, key=lambda name: (_FILE_ORDER.index(names[tensors[name].dtype]), name))
+    order = sorted(tensors, key=lambda name: ([*names].index(tensors[name].dtype), name))
     header, stop = dict[str, Any](), 0
     for name in order:
         array, start = tensors[name], stop
@@ -239,22 +238,6 @@ class ShardSet:
         self._whole[number] = shard
         return number
 
-    def documents(self, number: int) -> NDArray[np.float16]:
-        """Document vectors (N, D) of a shard; like all parts, raises IndexDamaged if it is not what was written."""
-        return self._part(number, "documents")
-
-    def sections(self, number: int) -> NDArray[np.float16]:
-        """Section vectors (S, D) of a shard."""
-        return self._part(number, "sections")
-
-    def chunks(self, number: int) -> NDArray[np.float16]:
-        """Chunk vectors (C, D) of a shard."""
-        return self._part(number, "chunks")
-
-    def spans(self, number: int) -> NDArray[np.int32]:
-        """Spans (C, 4) of the chunks of a shard, see `Shard`."""
-        return self._part(number, "spans")
-
     def words(self, number: int, *, apart: bool = False) -> PackedWords:
         """The term counts of a shard; with `apart`, with the separate counts by kind of section."""
         if number in self._whole:
@@ -264,7 +247,8 @@ class ShardSet:
             self._words[number, apart] = _stored_words(self._opened(number), apart=apart)
         return self._words[number, apart]
 
-    def _part(self, number: int, name: str) -> NDArray[Any]:
+    def part(self, number: int, name: str) -> NDArray[Any]:
+        """The documents, sections, chunks or spans of a shard, see `Shard`; raises IndexDamaged as `[]` does."""
         if number in self._whole:
             whole: NDArray[Any] = getattr(self._whole[number], name)
             return whole

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from mmap import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -562,20 +563,21 @@ class IndexSnapshot(Documents):
             ann = AnnIndex.open(
                 self.folder / row.file, written, n_vectors=row.n_vectors, width=self.width, nprobe=row.nprobe
             )
-            return OpenGeneration(ann, row.through_chunk, bool(row.is_exact), self._postings(row.id))
+            words = self.postings_row
+            postings = self._postings(words) if words is not None and words.generation_id == row.id else None
+            return OpenGeneration(ann, row.through_chunk, bool(row.is_exact), postings)
         except IndexDamaged:
             # Checked after the error: a file can be deleted at any moment before it is open.
             if all((self.folder / file).exists() for file in files) or not self._is_superseded(row.id):
                 raise
             return None
 
-    def _postings(self, generation: int) -> Postings | None:
-        row = self.postings_row
-        if row is None or row.generation_id != generation:
-            return None
+    def _postings(self, row: NamedRow, content: mmap | None = None) -> Postings:
+        """Those that a row names, in a file that was mapped before, or is mapped now."""
         from engine.store.postings import Postings
 
-        return Postings.open(self.folder / row.file, Checksum(row.size_bytes, row.digest))
+        path = self.folder / row.file
+        return Postings.parse(content or map_file(path), path, Checksum(row.size_bytes, row.digest))
 
     @cached_property
     def word_postings(self) -> Postings | None:
@@ -585,12 +587,7 @@ class IndexSnapshot(Documents):
             IndexDamaged: the file is not the one that was written.
         """
         row = self.word_postings_row
-        if row is None:
-            return None
-        from engine.store.postings import Postings
-
-        written = Checksum(row.size_bytes, row.digest)
-        return Postings.parse(self._word_postings_file, self.folder / row.file, written)
+        return None if row is None else self._postings(row, self._word_postings_file)
 
     def _is_superseded(self, generation: int) -> bool:
         with reading(self.folder / CATALOG_FILE) as now:

@@ -114,9 +114,9 @@ class Reuse:
         own = slice(row["chunk_row"], row["chunk_row"] + row["n_chunks"])
         segmented = self._encoder.segment(document)
         spans = [(chunk.section, chunk.start, chunk.stop, chunk.n_tokens) for chunk in segmented.chunks]
-        if not np.array_equal(np.array(spans), shards.spans(number)[own]):
+        if not np.array_equal(np.array(spans), shards.part(number, "spans")[own]):
             return {}  # another version of this program cut it
-        pairs = zip(segmented.token_ids, shards.chunks(number)[own], strict=True)
+        pairs = zip(segmented.token_ids, shards.part(number, "chunks")[own], strict=True)
         return {tuple(ids): vector for ids, vector in reversed(list(pairs))}
 
     def _opened(self, number: int) -> ShardSet:

@@ -7,7 +7,7 @@ import pytest
 
 from engine.encoders.encoder import unit
 from engine.errors import BudgetExceeded
-from engine.store.ann import AnnIndex
+from engine.store.ann import TRAINING_POINTS_PER_LIST, AnnIndex
 from indexer.generation.resources import (
     SCAN,
     SMALL,
@@ -93,6 +93,10 @@ def test_the_ladder_marks_the_choice_and_explains_the_rejections() -> None:
     )
     (best,) = describe_options(index_options("auto", MANY, None), None)
     assert best.startswith("> IVF4096,PQ192x4fs (codes in lists, rescored exactly from the shards) takes ")
+
+
+def test_as_many_training_vectors_are_drawn_as_faiss_uses() -> None:
+    assert BuildSizes().points_per_list == TRAINING_POINTS_PER_LIST
 
 
 @pytest.mark.slow
