@@ -226,6 +226,8 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
         return
     report, encode = _built(index, corpus, options, encode, encoder, plan)
     print_build(index, report, corpus.files, plan=plan, encode=encode, as_json=options.as_json)
+    if options.language is None and report.n_added == report.n_seen:
+        _note_no_language(index)
     _exit_by(report, n_left_out=len(corpus.left_out))
 
 
@@ -516,6 +518,17 @@ def print_build(
     if plan is not None:
         echo_text(describe_outcome(plan, report, encode))
     _print_faults(index, report)
+
+
+def _note_no_language(index: Path) -> None:
+    """Say that a new index has no language, which it keeps."""
+    from engine.store.lookup import stored_meta
+
+    if stored_meta(index).get("language") == "none":
+        log(
+            "no known language was detected, so words keep their forms and none is a stop word; a new index "
+            "with --language NAME has both"
+        )
 
 
 def _print_faults(index: Path, report: BuildReport) -> None:

@@ -100,6 +100,18 @@ def test_an_index_of_german_words_says_what_adds_vectors(tmp_path: Path) -> None
     assert "does not read" not in run("index", path, GERMAN).stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "is_noted"), [((), True), (("--language", "none"), False)], ids=["detected", "named"]
+)
+def test_a_new_index_without_a_language_says_so_unless_that_was_named(
+    tmp_path: Path, options: tuple[str, ...], is_noted: bool
+) -> None:
+    (tmp_path / "parts.txt").write_text("valve 7731 bracket seal flange " * 20)
+    shown = [run("index", tmp_path / "p.lm", tmp_path / "parts.txt", "--encode", "none", *options) for _ in range(2)]
+    note = "no known language was detected, so words keep their forms and none is a stop word"
+    assert [note in one.stderr for one in shown] == [is_noted, False]
+
+
 def test_index_prints_how_an_index_of_words_alone_gets_vectors(tmp_path: Path, papers: Path) -> None:
     path = tmp_path / "p.lm"
     words = run("index", path, papers / "fox" / "0.md", "--encode", "none").stdout
