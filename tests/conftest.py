@@ -24,6 +24,7 @@ import pytest
 from benchmarks.synthetic import save_tiny_bert
 from engine.store import catalog, writable
 from engine.text.document import Document
+from indexer.generation import generations, reference
 from tests.fakes import FakeEncoder, make_corpus
 from tests.ray_cluster import end_ray_cluster
 
@@ -42,6 +43,10 @@ def _open_without_sync(path: Path, *, read_only: bool) -> sqlite3.Connection:
 
 
 writable.open_catalog = _open_without_sync  # type: ignore[attr-defined]
+
+# The floor of scores and the recall of lists take more than half of a small build; see `usual_floor`.
+_FLOOR_QUERIES, reference.FLOOR_QUERIES = reference.FLOOR_QUERIES, 5
+generations.RECALL_QUERIES = 16
 
 
 hypothesis.settings.register_profile("unhurried", deadline=None)  # shared cores stall for longer than any deadline
@@ -105,6 +110,14 @@ def mean_encoder(bert_folder: Path) -> MeanEncoder:
     from engine.encoders.trainable import MeanEncoder
 
     return MeanEncoder(Backbone(bert_folder, device="cpu", dtype=torch.float32), window_tokens=12)
+
+
+@pytest.fixture(scope="module")
+def usual_floor() -> Iterator[None]:
+    """The floor of scores is measured with as many queries as in use."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reference, "FLOOR_QUERIES", _FLOOR_QUERIES)
+        yield
 
 
 @pytest.fixture

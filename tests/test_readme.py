@@ -136,7 +136,7 @@ def transcripts(page: Path) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("in_workspace")
+@pytest.mark.usefixtures("in_workspace", "usual_floor")
 @pytest.mark.parametrize("page", parameters(page for page in PAGES if "$ longmatch" in page.read_text()))
 def test_transcripts_are_what_the_program_prints(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for command, output in transcripts(page):

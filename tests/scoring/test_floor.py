@@ -28,6 +28,9 @@ def documents(n: int) -> list[Document]:
     return [Document.from_text(text_of(number), title=f"Text {number}", doc_id=f"d{number:03}") for number in range(n)]
 
 
+pytestmark = pytest.mark.usefixtures("usual_floor")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("floor") / "made.lm"
