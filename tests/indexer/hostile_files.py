@@ -44,13 +44,22 @@ def _styles(n_styles: int) -> str:
     )
 
 
+def _empty_members(n: int) -> bytes:
+    """A tar archive of empty files, made without a `TarInfo` for each, which takes seconds."""
+    header = tar_of({"000000.tex": b""})[:512]
+    total = int(header[148:154], 8) - sum(b"000000")
+    names = (b"%06d" % number for number in range(n))
+    members = (b"%b%b%06o%b" % (name, header[6:148], total + sum(name), header[154:]) for name in names)
+    return b"".join(members) + bytes(1024)
+
+
 _PARAGRAPH = "<w:p><w:r><w:t>Water.</w:t></w:r></w:p>"
 FILES: dict[str, Callable[[], bytes]] = {
     "definitions.tex": lambda: b"".join(rb"\def\a%d{x}" % n + b"\n" for n in range(8_000)) + _WORDS,
     "open_sections.tex": lambda: rb"\section{" * 8_000 + _WORDS,
     "macros.tex": lambda: (rb"\emph{water} and \textbf{pumps} $x^2$ \cite{a} " + _WORDS) * 10_000,
     "zeros.tgz": lambda: gzip.compress(tar_of({"main.tex": b"\\documentclass{a}"}) + bytes(2**29), 1),
-    "members.tar.gz": lambda: gzip.compress(tar_of({f"{n}.tex": b"" for n in range(200_000)}), 1),
+    "members.tar.gz": lambda: gzip.compress(_empty_members(200_000), 1),
     "mains.tar": lambda: tar_of({f"{n}.tex": rb"\documentclass{a}" + rb"\input{0}" * 900 for n in range(2_000)}),
     "many_characters.pdf": lambda: _pdf(_deflated(_SHOWN * 250_000)),
     "many_pages.pdf": lambda: _pdf(stream(_SHOWN), n_pages=20_000),

@@ -13,7 +13,7 @@ from engine.text.document import Document
 from indexer.reading.reader import DocumentReader, ReadLimits, Request
 from tests.indexer.hostile_files import FILES
 
-LIMITS = ReadLimits(seconds=4.0, memory_bytes=512 * 2**20)
+LIMITS = ReadLimits(seconds=2.0, memory_bytes=512 * 2**20)
 START_SECONDS = 4.0  # processor time of two processes that start, and import the parsers
 PROGRAM_BYTES = 200 * 2**20  # that a process holds beside a document: modules and tables of parsers
 

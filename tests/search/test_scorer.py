@@ -17,20 +17,16 @@ from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from engine.words.counts import PackedWords
 from indexer.building.builder import build
-from tests.fakes import FakeEncoder, make_corpus
+from tests.fakes import FakeEncoder
 
 N = 60
 
 
 @pytest.fixture(scope="module")
-def corpus() -> list[Document]:
-    return make_corpus(N)
-
-
-@pytest.fixture
-def folder(tmp_path: Path, corpus: list[Document]) -> Path:
-    build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), factory="IVF4,Flat", recall_floor=0.0)
-    return tmp_path / "x.lm"
+def folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Path:
+    folder = tmp_path_factory.mktemp("scored") / "x.lm"
+    build(folder, corpus, encoder=FakeEncoder(), factory="IVF4,Flat", recall_floor=0.0)
+    return folder
 
 
 @pytest.fixture

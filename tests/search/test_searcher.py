@@ -61,6 +61,13 @@ def scores_by_hand(
     return {name: score for name, score in scores.items() if score > 0}
 
 
+@cache
+def scores_of_query(scoring: Scoring) -> dict[str, float]:
+    """The scores of `QUERY` in the corpus of all indexes here."""
+    corpus = make_corpus(60)
+    return scores_by_hand(QUERY, corpus, corpus, scoring)
+
+
 def theta_by_hand(similarities: list[float], scoring: Scoring) -> float:
     m = min(scoring.exceeding, len(similarities) // 5)
     return min(1.0, max(0.0, sorted(similarities, reverse=True)[m])) if m else 0.0
@@ -200,10 +207,8 @@ def scoring(request: pytest.FixtureRequest) -> Scoring | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("exact", [False, True])
-def test_a_search_equals_the_equation(
-    any_index: Index, corpus: list[Document], scoring: Scoring | None, exact: bool
-) -> None:
-    expected = scores_by_hand(QUERY, corpus, corpus, scoring or Scoring())
+def test_a_search_equals_the_equation(any_index: Index, scoring: Scoring | None, exact: bool) -> None:
+    expected = scores_of_query(scoring or Scoring())
     assert_is(any_index.search(QUERY, Request(scoring=scoring, exact=exact)), expected)
 
 
@@ -263,13 +268,11 @@ def test_depth_grows_until_there_are_enough_documents(any_index: Index, monkeypa
     assert_same(shallow.hits, exact.hits)
 
 
-def test_a_query_of_many_blocks_scores_the_same(
-    any_index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_of_many_blocks_scores_the_same(any_index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(similarity_module, "QUERY_BLOCK", 3)
     monkeypatch.setattr("engine.search.scorer.SCAN_CHUNKS", 20)
     monkeypatch.setattr("engine.search.scorer.SCAN_BLOCK_DOCUMENTS", 7)
-    expected = scores_by_hand(QUERY, corpus, corpus, SMALL)
+    expected = scores_of_query(SMALL)
     assert_is(any_index.search(QUERY, Request(scoring=SMALL)), expected)
     assert_is(any_index.search(QUERY, Request(scoring=SMALL, exact=True)), expected)
 
@@ -281,16 +284,24 @@ def test_a_scan_of_few_chunks_at_once_finds_the_same(built_folder: Path, corpus:
     assert_same(small.hits, whole.hits)
 
 
-@pytest.mark.slow
-def test_a_query_longer_than_a_block_scores_the_same(any_index: Index, corpus: list[Document]) -> None:
+@pytest.fixture(scope="module")
+def long_query(corpus: list[Document]) -> tuple[Document, dict[str, float]]:
+    """A query of more than a block of chunks, and its scores."""
     long = make_document("long", [("all", " ".join(document.text for document in corpus[:35]))])
-    query = stored([long])["long"]
-    assert len(query.chunks) > similarity_module.QUERY_BLOCK
-    assert_is(any_index.search(long, Request(scoring=SMALL)), scores_by_hand(long, corpus, corpus, SMALL))
+    assert len(stored([long])["long"].chunks) > similarity_module.QUERY_BLOCK
+    return long, scores_by_hand(long, corpus, corpus, SMALL)
 
 
-def test_k_larger_than_the_corpus_gives_all_that_is_found(any_index: Index, corpus: list[Document]) -> None:
-    expected = scores_by_hand(QUERY, corpus, corpus, Scoring())
+@pytest.mark.slow
+def test_a_query_longer_than_a_block_scores_the_same(
+    any_index: Index, long_query: tuple[Document, dict[str, float]]
+) -> None:
+    long, expected = long_query
+    assert_is(any_index.search(long, Request(scoring=SMALL)), expected)
+
+
+def test_k_larger_than_the_corpus_gives_all_that_is_found(any_index: Index) -> None:
+    expected = scores_of_query(Scoring())
     assert_is(any_index.search(QUERY, Request(k=10_000)), expected, k=10_000)
 
 
@@ -385,8 +396,8 @@ def test_an_index_of_one_document_finds_it(tmp_path: Path, corpus: list[Document
 
 
 @pytest.mark.slow
-def test_a_ranking_equals_the_equation(any_index: Index, corpus: list[Document], scoring: Scoring | None) -> None:
-    expected = scores_by_hand(QUERY, corpus, corpus, scoring or Scoring())
+def test_a_ranking_equals_the_equation(any_index: Index, scoring: Scoring | None) -> None:
+    expected = scores_of_query(scoring or Scoring())
     ranked = sorted(expected, key=lambda name: -expected[name])
     for k in (3, 1000):
         positions, scores = Searcher(any_index.snapshot, scoring).rank(

@@ -114,18 +114,23 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Open:
 
 @pytest.fixture(scope="module")
 def reduced(tmp_path_factory: pytest.TempPathFactory, opened: Open) -> Reduced:
-    """Snapshots of the same documents without some sections, with the reference of the whole ones."""
+    """Snapshots of the same documents without some sections, with the reference of the whole ones; no floor of scores
+    is measured for the reference that it replaces. They are searched exactly: one with lists is one of vectors.
+    """
     folder = tmp_path_factory.mktemp("reduced")
 
     @cache
-    def snapshot(holds: str, skip: frozenset[SectionKind]) -> IndexSnapshot:
+    def snapshot(has_vectors: bool, skip: frozenset[SectionKind]) -> IndexSnapshot:
+        holds = "vectors" if has_vectors else "words"
         path = folder / f"{holds}-{'-'.join(sorted(skip))}"
-        built(path, [without(one, skip) for one in corpus()], holds)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("indexer.generation.reference.measure_floor", lambda *_: None)
+            built(path, [without(one, skip) for one in corpus()], holds)
         with Writer(path) as writer:
             writer.publish_reference(replace(opened(holds, 0).snapshot.reference, version=2), is_partial=False)
         return IndexSnapshot(path)
 
-    return snapshot
+    return lambda holds, skip: snapshot(holds != "words", skip)
 
 
 def expected_scores(
