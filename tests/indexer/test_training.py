@@ -326,10 +326,8 @@ def test_parameters_can_be_saved_in_half_precision(run: Run) -> None:
         ("text-pairs", Kind.COLDE, {}, "the objective text-pairs does not train an encoder of type colde, but a TDE; "),
         ("smith", Kind.COLDE, {}, "the objective smith does not train an encoder of type colde, but a SMITH; make one"),
         ("ct", Kind.COLDE, {}, "the objective ct does not train an encoder of type colde, but a mean encoder; name a"),
-        ("words", Kind.SMITH, {}, "an encoder of kind 'smith' has no backbone that guesses words"),
         ("pairs", Kind.SMITH, {"frozen_layers": 1}, "an encoder of type smith has no layers that can be frozen one by"),
         ("pairs", Kind.SMITH, {"checkpoint_gradients": True}, "an encoder of type smith cannot checkpoint gradients"),
-        ("pairs", None, {"frozen_first_stage": True}, "this encoder of type mean has no parameters after its first st"),
         ("pairs", None, {"patience": 2}, "a patience of 2 counts validations, and no corpus has valid queries"),
     ],
 )
@@ -338,11 +336,6 @@ def test_what_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(TrainingError, match=f"^{message}"):
         run(objective, new=new, given=given)
-
-
-def test_one_document_is_too_few(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match=r"^1 documents in batches of 4 have no negatives; give at least two of"):
-        run("docsplit", corpora=[write_documents(tmp_path / "one.jsonl", make_corpus(1))])
 
 
 @pytest.mark.slow

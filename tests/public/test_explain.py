@@ -15,7 +15,7 @@ from markupsafe import escape
 import longmatch
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
-from engine.errors import EncoderError, IndexMismatch, QueryError
+from engine.errors import EncoderError, IndexMismatch
 from engine.index import Index
 from engine.search.request import Request
 from engine.text.document import Document
@@ -162,8 +162,3 @@ def test_an_index_of_words_alone_has_no_encoder_to_explain(tmp_path: Path) -> No
         with pytest.raises(IndexMismatch, match="holds words alone; add vectors: longmatch index"):
             index.search(QUERY, Request(explain="model"))
         assert len(index.search(QUERY, Request(k=1))) == 1
-
-
-def test_other_explanations_are_refused(explained: Index) -> None:
-    with pytest.raises(QueryError, match=r"^explain is 'attention'; it must be one of: evidence, model$"):
-        explained.search(QUERY, Request(explain="attention"))

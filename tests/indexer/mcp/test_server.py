@@ -58,18 +58,11 @@ def test_a_search_over_the_protocol_gives_the_hits(index: Index) -> None:
     with_client(mcp_server(index), use)
 
 
-@pytest.mark.parametrize(
-    ("doc_id", "next_step"),
-    [
-        ("nope", "list them: longmatch show INDEX --documents"),
-        ("oc05", "did you mean 'doc050', 'doc051', 'doc052'?"),
-    ],
-)
-def test_an_error_of_a_tool_reaches_the_client_with_the_next_step(index: Index, doc_id: str, next_step: str) -> None:
+def test_an_error_of_a_tool_reaches_the_client_with_the_next_step(index: Index) -> None:
     async def use(client: Client) -> None:
-        failed = await client.call_tool("read_document", {"doc_id": doc_id})
+        failed = await client.call_tool("read_document", {"doc_id": "nope"})
         assert failed.is_error
-        message = f"no document '{doc_id}' among 60 in {index.snapshot.folder}; {next_step}"
+        message = f"no document 'nope' among 60 in {index.snapshot.folder}; list them: longmatch show INDEX --documents"
         assert failed.content[0].text.endswith(message)
 
     with_client(mcp_server(index), use)
