@@ -12,7 +12,6 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import bootstrap
 
 MAX_EXACT = 16  # differences up to which all 2^G sign patterns are tried
 _BLOCK_VALUES = 1 << 22  # numbers drawn at a time: 32 MiB
@@ -69,18 +68,15 @@ def bootstrap_interval(
     sums, counts = np.bincount(numbers, weights=observed), np.bincount(numbers)  # (G,)
     if sums.size == 1:
         return float(observed.mean()), float(observed.mean())
-    found = bootstrap(
-        (sums, counts),
-        lambda of_groups, sizes, axis: of_groups.sum(axis=axis) / sizes.sum(axis=axis),
-        paired=True,
-        vectorized=True,
-        method="percentile",
-        confidence_level=level,
-        n_resamples=n_samples,
-        batch=max(1, _BLOCK_VALUES // sums.size),
-        rng=np.random.default_rng(seed),
-    )
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+    draw = np.random.default_rng(seed)
+    rows = max(1, _BLOCK_VALUES // sums.size)
+    means = list[NDArray[np.float64]]()
+    for start in range(0, n_samples, rows):
+        chosen = draw.integers(0, sums.size, (min(rows, n_samples - start), sums.size))
+        n_values = sums.size if groups is None else counts[chosen].sum(1)
+        means.append(sums[chosen].sum(1) / n_values)
+    low, high = np.percentile(np.concatenate(means), [50 * (1 - level), 50 * (1 + level)])
+    return float(low), float(high)
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
