@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,16 @@ def make_corpus(n_documents: int, *, seed: int = 0, boilerplate: str = "") -> li
         }
         documents.append(make_document(f"doc{number:03d}", sections, title=f"Title {number}", metadata=metadata))
     return documents
+
+
+def with_copies(documents: Sequence[Document], step: int) -> list[Document]:
+    """All documents, and every `step`-th twice more, under names before and after the others."""
+    copies = [
+        replace(one, doc_id=f"{name}{one.doc_id}", source=f"{name}{one.source}")
+        for one in documents[::step]
+        for name in ("a-copy-of-", "z-copy-of-")
+    ]
+    return [*documents, *copies]
 
 
 def _words(rng: np.random.Generator, topic: int, count: int) -> list[str]:

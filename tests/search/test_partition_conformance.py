@@ -18,7 +18,7 @@ from engine.search.query import Prepared, Query, as_stored, prepare
 from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from indexer.building.builder import build
-from tests.fakes import FakeEncoder, make_corpus, make_document
+from tests.fakes import FakeEncoder, make_corpus, make_document, with_copies
 from tests.search.partition_kinds import KINDS, OpenPartition
 from tests.search.test_on_demand import few_first_vectors
 
@@ -31,14 +31,8 @@ CONTENTS = ["words", "vectors", "some vectors"]
 
 def documents() -> list[Document]:
     """Topics, a licence in all, and every fifth document twice more under another name; texts that are not ASCII."""
-    made = make_corpus(N, boilerplate=LICENCE)
-    copies = [
-        Document(f"{name}{one.doc_id}", one.title, one.text, one.sections, one.metadata, f"{name}{one.source}")
-        for one in made[::5]
-        for name in ("a-copy-of-", "z-copy-of-")
-    ]
     odd = make_document("naïve/π.txt", [("Überschrift", "topic3word1 topic3word2 naïve 𝜋 common1")], title="Größe 🙂")
-    return [*made, *copies, odd]
+    return [*with_copies(make_corpus(N, boilerplate=LICENCE), 5), odd]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.rewriting import partition
-from tests.fakes import FakeEncoder, make_corpus, make_document
+from tests.fakes import FakeEncoder, make_corpus, make_document, with_copies
 
 N = 45
 LICENCE = "permission is hereby granted to any person who obtains a copy of this text"
@@ -27,13 +27,7 @@ WORDS = [f"topic{topic}word{number}" for topic in range(4) for number in range(8
 
 def corpus() -> list[Document]:
     """Topics, a licence in all, and every third document twice more under another name."""
-    made = make_corpus(N, boilerplate=LICENCE)
-    copies = [
-        Document(f"{name}{one.doc_id}", one.title, one.text, one.sections, one.metadata, f"{name}{one.source}")
-        for one in made[::3]
-        for name in ("a-copy-of-", "z-copy-of-")
-    ]
-    return [*made, *copies]
+    return with_copies(make_corpus(N, boilerplate=LICENCE), 3)
 
 
 Open = Callable[[str, int], Index]
