@@ -85,6 +85,8 @@ def _safe_messages() -> Iterator[None]:
     """Make the messages of wrong usage safe: they repeat what was typed."""
     try:
         yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise  # its message is the help, of many lines
     except click.ClickException as error:
         message = error.format_message()
         if safe(message) == message:

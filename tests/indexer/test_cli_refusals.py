@@ -123,3 +123,9 @@ def test_wrong_use_ends_with_a_message_and_a_status(
     result = run(*shlex.split(line.format(x=words_folder)), stdin="")
     assert (result.exit_code, message.format(x=words_folder) in result.stderr) == (status, True), result.stderr
     assert "Traceback" not in result.output and sorted(here.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", [(), ("upkeep",)])
+def test_a_group_without_a_command_prints_its_help(command: tuple[str, ...]) -> None:
+    result, helped = run(*command), run(*command, "--help")
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", helped.stdout)
