@@ -126,7 +126,8 @@ def _check_use(documents: tuple[str, ...], index: Path | None, doc_id: str | Non
     wanted = 1 if doc_id is not None else 2
     if len(documents) != wanted:
         use = "A --index INDEX --id ID" if wanted == 1 else "A B, or A --index INDEX --id ID"
-        raise click.UsageError(f"{len(documents)} documents are named; compare two: longmatch compare {use}")
+        named = "one document is" if len(documents) == 1 else f"{len(documents)} documents are"
+        raise click.UsageError(f"{named} named; use: longmatch compare {use}")
 
 
 def _print_changes(result: Result, shown: Shown) -> None:

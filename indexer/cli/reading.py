@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engine.store.catalog import holds_index
 from engine.text.document import Document, Unreadable
 from indexer.cli.options import FAILED, PARTLY, collected, option, together
 from indexer.cli.terminal import log
@@ -133,7 +134,9 @@ def missing_files(names: Sequence[str]) -> list[Unreadable]:
         if name == STDIN:
             continue
         if Path(name).is_dir():
-            failures.append(Unreadable(name, f"is a folder; name files in it, as {Path(name) / '*'}"))
+            is_index = holds_index(Path(name))
+            hint = "search one index at a time" if is_index else f"name files in it, as {Path(name) / '*'}"
+            failures.append(Unreadable(name, f"is {'an index' if is_index else 'a folder'}; {hint}"))
         elif not Path(name).exists():
             hint = f"; to search with these words: --text {name!r}" if any(map(str.isspace, name)) else ""
             failures.append(Unreadable(name, f"No such file or directory{hint}"))
