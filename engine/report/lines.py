@@ -133,6 +133,11 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
+def counted(n: int, noun: str) -> str:
+    """A number with its noun: 1 document, 1,234 documents."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def duration(seconds: float) -> str:
     """A number of seconds as text, such as "2 h 5 min", "3 min 20 s" or "1.5 s"."""
     if seconds < 9.95:

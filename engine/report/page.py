@@ -23,7 +23,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from engine.encoders.encoder import strongest_pairs
 from engine.report.contract import SIDES, best_parts, head_dict, hit_dicts, place_of, result_dict, section_places, spans
-from engine.report.lines import pages_label
+from engine.report.lines import counted, pages_label
 from engine.report.quotes import marked_runs as quote_runs
 from engine.report.quotes import window
 from engine.report.shares import percent, reference_notes, rest_note, summary
@@ -479,6 +479,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "pages": pages_label,
+        "counted": lambda items, noun: counted(len(items), noun),
         "number": lambda value: f"{value:.4f}",
         "percent": percent,
     }

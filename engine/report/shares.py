@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.report.lines import counted
 from engine.result import Result
 from engine.scoring.evidence import Floor
 from engine.scoring.parts import SectionPair, SectionSums, pair_columns
@@ -141,7 +142,7 @@ def summary(hit: Mapping[str, Any]) -> str:
     n_sections, n_covered, names = values["n_sections"], values["n_covered"], " and ".join(values["strongest"])
     if n_covered is None:
         return f"is strongest in {names}" if names else "matches in small parts"
-    counts = f"covers {n_covered} of {n_sections} {'section' if n_sections == 1 else 'sections'}"
+    counts = f"covers {n_covered} of {counted(n_sections, 'section')}"
     above = hit.get("above")
     place = "" if above is None else f"above {above} % of unrelated pairs" if above else "like unrelated documents"
     return "; ".join(filter(None, (counts, names and f"strongest in {names}", place)))
@@ -179,7 +180,7 @@ def rest_note(hit: Mapping[str, Any]) -> tuple[float, str]:
 def _kind_name(kind: str, n_sections: int) -> str:
     match kind:
         case "body":
-            return f"{n_sections:,} more {'section' if n_sections == 1 else 'sections'}"
+            return counted(n_sections, "more section")
         case "small":
             return "small section pairs"
         case _:

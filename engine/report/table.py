@@ -22,6 +22,7 @@ from engine.report.lines import (
     Run,
     Style,
     columns,
+    counted,
     cut,
     duration,
     line,
@@ -302,7 +303,10 @@ def _novelty(result: Result, n_pairs: int, width: int) -> list[Line]:
     """The sections, most novel first, each with the document that contains most of it."""
     sections = result_dict(result, n_pairs=n_pairs)["sections"]
     searched = f"{result.n_searched:,} searched for each section{undated_note(result)}, {result.status.value}"
-    notes = [f"{coverage_note(result.query_coverage)}; {searched}", f"{len(sections)} sections, most novel first"]
+    notes = [
+        f"{coverage_note(result.query_coverage)}; {searched}",
+        f"{counted(len(sections), 'section')}, most novel first",
+    ]
     if result.encoding is not None:
         notes += encoding_lines(result.encoding)
     notes.append(NO_FLOOR_OF_SECTIONS)

@@ -16,7 +16,7 @@ from engine.environment import check_extra
 from engine.errors import QueryError
 from engine.index import Index
 from engine.report.contract import outline
-from engine.report.lines import Line, Run, Style, line, shortened, table
+from engine.report.lines import Line, Run, Style, counted, line, shortened, table
 from engine.text.cleaning import json_text
 from engine.text.document import Document, MetadataValue, Scalar, section_label
 from indexer.cli.options import device_option, existing_index_argument, json_option, opened_index
@@ -26,7 +26,7 @@ from indexer.cli.reading import (
     read_each,
     reading_options,
 )
-from indexer.cli.terminal import counted, echo_text, log
+from indexer.cli.terminal import echo_text, log
 from indexer.cli.terminal import show as show_lines
 
 if TYPE_CHECKING:

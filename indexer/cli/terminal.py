@@ -60,11 +60,6 @@ def width() -> int:
     return max(_LEAST_WIDTH, min(shutil.get_terminal_size().columns, _MOST_WIDTH))
 
 
-def counted(n: int, noun: str) -> str:
-    """A number with its noun: 1 document, 1,234 documents."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
 def echo(line: str) -> None:
     """Print one line, made `safe`: a name with a line break does not begin another one."""
     click.echo(safe(line))

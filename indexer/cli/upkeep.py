@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engine.report.lines import counted
 from indexer.cli.options import (
     FAILED,
     PARTLY,
@@ -19,7 +20,7 @@ from indexer.cli.options import (
     index_argument,
     json_option,
 )
-from indexer.cli.terminal import counted, echo, log
+from indexer.cli.terminal import echo, log
 
 if TYPE_CHECKING:
     from indexer.upkeep.backup import BackupReport

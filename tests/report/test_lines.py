@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.report.lines import Run, Style, columns, cut, cut_text, line, pad, plain, shortened, table
+from engine.report.lines import Run, Style, columns, counted, cut, cut_text, line, pad, plain, shortened, table
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,7 @@ def test_a_table_is_as_wide_as_its_cells() -> None:
     assert plain(table(rows)) == "年     2019\nvenue  ACL"
     assert plain(table(rows, head=("a", "b"))).splitlines()[0] == "a      b"
     assert table([]) == []
+
+
+def test_a_count_agrees_with_its_noun() -> None:
+    assert [counted(n, "section") for n in (0, 1, 1234)] == ["0 sections", "1 section", "1,234 sections"]
