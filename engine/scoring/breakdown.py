@@ -128,7 +128,7 @@ class _SharedTerms:
             keys.append(weighted.terms[shared.terms].astype(np.int64) + (PAIR if kind == "pairs" else 0))
             contributions.append(components[kind] * shared.shares / (shared.shares.sum() or 1.0))
         self._keys, self._all = np.concatenate(keys), np.concatenate(contributions)  # (T,) each
-        self._spans = theirs.first_spans(self._keys)  # (T, 2)
+        self._spans = theirs.first_spans(self._keys).tolist()  # (T, 2)
         title_of_query = title_span(mine.document) if terms[0].counts is None else None
         self._shares = mine.shares(self._keys, title_of_query, section_weights), theirs.shares(self._keys, title)
         self._mixture: Mixture | DividedMixture | None = None
@@ -171,7 +171,7 @@ class _SharedTerms:
     def _name(self, term: int) -> str:
         name = self._names.get(term)
         if name is None:
-            start, stop = self._spans[term].tolist()
+            start, stop = self._spans[term]
             name = self._names[term] = " ".join(self._text[start:stop].split())
         return name
 
@@ -191,8 +191,9 @@ def _parts(
         found = segmenter_of(scored.text.language or "none").segment(target.text)
         if scored.skip:
             found = Sections(section_starts(target), bits).kept(found, scored.skip)
-        places = scored.text.places, TermPlaces(target, found)
         terms = scored.words, scored.pairs
+        is_shared = np.concatenate([terms[0].may_have(found.words), terms[1].may_have(found.pairs)])
+        places = scored.text.places, TermPlaces(target, found, np.flatnonzero(is_shared))
         words = _SharedTerms(places, terms, components, scored.section_weights)
     # Sections that are not body are shown after all others.
     is_body = np.array([kind is SectionKind.BODY for kind in scored.text.kinds], bool)

@@ -137,6 +137,10 @@ class QueryTerms:
         object.__setattr__(self, "first", first)
         object.__setattr__(self, "following", following)
 
+    def may_have(self, terms: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Which of some terms (T,) can be among those of the query, few others included."""
+        return self.is_first[terms.astype(np.uint16)]
+
 
 def query_terms(query: TermTable, statistics: TermStatistics, means: NDArray[np.float64] | None = None) -> QueryTerms:
     """Weigh the terms of a query.

@@ -26,7 +26,6 @@ Letters in shapes: T shared terms, A query sections, B target sections, n and m 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,22 +48,6 @@ class SectionShares:
     terms: NDArray[np.int64]  # (n,) 0 to T-1, rising
     sections: NDArray[np.int64]  # (n,) rising for each term
     shares: NDArray[np.float64]  # (n,) of each term they sum to 1
-
-    def of(self, section: int) -> SectionShares:
-        """The rows of one section."""
-        at = self.at(section)
-        return SectionShares(self.terms[at], self.sections[at], self.shares[at])
-
-    def at(self, section: int) -> NDArray[np.int64]:
-        """The places of the rows of one section."""
-        order, sections = self._by_section
-        return order[slice(*np.searchsorted(sections, (section, section + 1)).tolist())]
-
-    @cached_property
-    def _by_section(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """All rows (n,) by section, and the sections (n,) of these."""
-        order = np.argsort(self.sections, kind="stable")
-        return order, self.sections[order]
 
     def of_terms(self, terms: NDArray[np.int64]) -> SectionShares:
         """The rows of some rising terms, which are numbered from 0."""
@@ -122,12 +105,16 @@ class Mixture:
 
     def of_pair(self, query_section: int, target_section: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The terms of one pair, and what each of them contributes to the pair."""
-        mine, theirs = self._query.at(query_section), self._target.of(target_section)
-        terms = self._query.terms[mine]
-        there = np.minimum(theirs.terms.searchsorted(terms), len(theirs.terms) - 1)
-        is_there = theirs.terms[there] == terms if len(theirs.terms) else np.zeros(len(terms), bool)
+        mine, theirs = (
+            np.flatnonzero(shares.sections == section)
+            for shares, section in ((self._query, query_section), (self._target, target_section))
+        )
+        terms, others = self._query.terms[mine], self._target.terms[theirs]
+        there = others.searchsorted(terms)
+        is_there = np.append(others, -1)[there] == terms
         weight = self._weights[query_section, target_section]
-        return terms[is_there], self._scales[mine[is_there]] * theirs.shares[there[is_there]] * weight
+        shares = self._target.shares[theirs[there[is_there]]]
+        return terms[is_there], self._scales[mine[is_there]] * shares * weight
 
 
 def is_long(query: SectionShares, target: SectionShares, shape: tuple[int, int]) -> bool:

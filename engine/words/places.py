@@ -51,10 +51,15 @@ class Sentences:
 class TermPlaces:
     """The terms of a document: where each occurs, and how often in each section."""
 
-    def __init__(self, document: Document, terms: Terms) -> None:
-        """Keep the terms of a segmented document; sections that take no part in a score have no terms."""
+    def __init__(self, document: Document, terms: Terms, kept: NDArray[np.int64] | None = None) -> None:
+        """Keep the terms of a segmented document; sections that take no part in a score have no terms.
+
+        Args:
+            kept: (N,) rising numbers of the occurrences that are found by key, words before pairs; all by default.
+        """
         self.document = document
         self.terms = terms
+        self._kept = slice(None) if kept is None else kept
         self._sentences: dict[int, Sentences] = {}
         self._counts: dict[Span | None, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = {}
 
@@ -153,12 +158,14 @@ class TermPlaces:
 
     def _repeats(self, title: Span | None) -> NDArray[np.int64]:
         """(N,) how often each occurrence counts."""
-        return np.concatenate([repeats(self.terms.word_spans, title), repeats(self.terms.pair_spans, title)])
+        counts = repeats(self.terms.word_spans, title), repeats(self.terms.pair_spans, title)
+        return np.concatenate(counts)[self._kept]
 
     @cached_property
     def _spans(self) -> NDArray[np.int32]:
         """(N, 2)."""
-        return np.concatenate([self.terms.word_spans, self.terms.pair_spans], dtype=np.int32, casting="same_kind")
+        spans = self.terms.word_spans, self.terms.pair_spans
+        return np.concatenate(spans, dtype=np.int32, casting="same_kind")[self._kept]
 
     @cached_property
     def _sections(self) -> NDArray[np.int32]:
@@ -176,7 +183,7 @@ class TermPlaces:
     @cached_property
     def _by_key(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
         """The keys (D,) rising, where each starts (D + 1,) in the third array, and all occurrences (N,) by key."""
-        keys = np.concatenate([self.terms.words.astype(np.int64), self.terms.pairs.astype(np.int64) + PAIR])
+        keys = np.concatenate([self.terms.words.astype(np.int64), self.terms.pairs.astype(np.int64) + PAIR])[self._kept]
         values = np.sort(keys << _PLACE_BITS | np.arange(len(keys)))
         keys = values >> _PLACE_BITS
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
