@@ -15,7 +15,7 @@ collide with a probability of one in a hundred.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, cycle, pairwise
@@ -38,9 +38,12 @@ _NO_TERM = -1
 _NO_WORD = -1
 _WORD, _SPACE, _SIGN = range(3)
 _LEAST_PLAIN = 200  # characters of a plain stretch between two others
-_BLOCK = 1 << 16  # characters whose words are strings at one time
+_BLOCK = 1 << 14  # words whose hashes are looked up at one time
+_SHORT = 12  # characters of a word that is found by its code points
+_SLOT_BITS = 16  # of the table of short words: 2 MB, which fits a cache of the processor
 _MOST_REMEMBERED = 250_000  # cached words, about 35 MB
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: Fibonacci hashing (Knuth, TAOCP 3, section 6.4)
+_MASKS = (np.tri(_SHORT + 1, _SHORT, -1, np.uint16) * np.uint16(0xFFFF)).view(np.uint64)  # (13, 3), by length
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +63,18 @@ def segmenter_of(language: str) -> WordSegmenter:
 
 
 class _Hashes(dict[str, int]):
-    """The hash of each word by its spelling, computed at first use; -1 for a word that is not a content word."""
+    """The hash of each word by its spelling, computed at first use; -1 for a word that is not a content word.
+
+    Short words are also in a table, where arrays find them; a new word takes the row of an earlier one.
+    """
 
     def __init__(self, language: str) -> None:
         super().__init__()
         self._language = language
         self._stop_words = stop_words_of(language)
         self._stemmer = Stemmer.Stemmer(language, 0) if language in Stemmer.algorithms() else None
+        # Four characters xor the hash, eight more, the hash: a row that another thread is writing fits no word.
+        self._short = np.zeros((1 << _SLOT_BITS, 4), np.uint64)
 
     def __missing__(self, word: str) -> int:
         normal = normal_form(word, self._language)
@@ -79,6 +87,31 @@ class _Hashes(dict[str, int]):
             self.clear()
         self[word] = found
         return found
+
+    def of(self, text: str, spans: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The hashes (n,) of the words of a text at some spans (n, 2)."""
+        codes = np.minimum(_codes(text + _SHORT * " "), np.uint16(0xFFFF)).astype(np.uint16)  # U+FFFF is in no word
+        windows = np.ndarray(len(text) + 1, f"V{2 * _SHORT}", codes, 0, 2)  # the characters from each place
+        blocks = [spans[first : first + _BLOCK] for first in range(0, len(spans), _BLOCK)]
+        hashes = (self._of_block(text, windows, block) for block in blocks)
+        return np.concatenate([np.empty(0, np.int64), *hashes])
+
+    def _of_block(self, text: str, windows: NDArray[np.void], spans: NDArray[np.int64]) -> NDArray[np.int64]:
+        sizes = spans[:, 1] - spans[:, 0]
+        spelled = windows[spans[:, 0]].view(np.uint64).reshape(-1, 3) & _MASKS[np.minimum(sizes, _SHORT)]
+        first, second, third = spelled.T
+        slots = (((first * _MIX ^ second) * _MIX ^ third) * _MIX >> np.uint64(64 - _SLOT_BITS)).astype(np.int64)
+        rows = self._short.take(slots, axis=0)
+        is_known = (rows[:, 0] ^ rows[:, 3] == first) & (rows[:, 1] == second) & (rows[:, 2] == third)
+        hashes: NDArray[np.int64] = rows[:, 3].astype(np.int64)
+        others = np.flatnonzero(~is_known | (sizes > _SHORT))
+        if len(others):
+            hashes[others] = [self[text[start:stop]] for start, stop in spans[others].tolist()]
+            is_short = (sizes[others] <= _SHORT) & (spelled[others].view(np.uint16) < 0xFFFF).all(axis=1)
+            short = others[is_short]
+            values = hashes[short].astype(np.uint64)
+            self._short[slots[short]] = np.stack([first[short] ^ values, second[short], third[short], values], axis=1)
+        return hashes
 
 
 class WordSegmenter:
@@ -97,7 +130,7 @@ class WordSegmenter:
     def segment(self, text: str) -> Terms:
         """Find the terms of a text; spans are offsets in the text as it is given."""
         words = _plain_words(text) if text.isascii() else _mixed_words(text)
-        hashes = np.fromiter(map(self._hashes.__getitem__, words.words), np.int64, len(words.spans))
+        hashes = self._hashes.of(text, words.spans)
         is_content = hashes != _NO_TERM
         first = np.flatnonzero(is_content & (words.nexts != _NO_WORD))
         second = words.nexts[first]
@@ -115,35 +148,29 @@ class WordSegmenter:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """All words of a text, content words or not, in reading order."""
+    """Where all words of a text are, content words or not, in reading order."""
 
-    words: Iterable[str]  # n words, once
     spans: NDArray[np.int64]  # (n, 2)
     nexts: NDArray[np.int64]  # (n,) place of the next word if it is near and does not overlap, or `_NO_WORD`
 
 
 def _plain_words(text: str) -> _Words:
     """The words of a text without marks and without scripts that are cut into bigrams."""
-    padded = f" {text} "
-    encoding = "ascii" if text.isascii() else "utf-32-le"
-    encoded = padded.encode(encoding, "surrogatepass")
-    codes = np.frombuffer(encoded, np.uint8 if text.isascii() else np.uint32)
-    kinds = _kinds()[codes]
+    kinds = _kinds()[_codes(f" {text} ")]
     is_word = kinds == _WORD
     spans = np.flatnonzero(is_word[1:] != is_word[:-1]).reshape(-1, 2)
-    spaced = np.where(is_word, codes, codes.dtype.type(ord(" "))).tobytes().decode(encoding, "surrogatepass")
     n_signs = np.cumsum(kinds == _SIGN, dtype=np.int32)
     stops, starts = spans[:-1, 1], spans[1:, 0]
     is_near = (starts - stops <= 1) | (n_signs[starts] == n_signs[stops])
     nexts = np.where(is_near, np.arange(1, len(starts) + 1), _NO_WORD)
-    return _Words(_split(spaced), spans, np.append(nexts, _NO_WORD)[: len(spans)])
+    return _Words(spans, np.append(nexts, _NO_WORD)[: len(spans)])
 
 
-def _split(spaced: str) -> Iterator[str]:
-    """The words between blanks, of a block of the text at a time: a string takes ten times as much as its letters."""
-    starts = range(0, len(spaced), _BLOCK)
-    cuts = [spaced.find(" ", start) for start in starts]  # the text begins and ends with a blank
-    return chain.from_iterable(spaced[start:stop].split() for start, stop in pairwise([*cuts, len(spaced)]))
+def _codes(text: str) -> NDArray[np.uint8] | NDArray[np.uint32]:
+    """The code point of each character."""
+    if text.isascii():
+        return np.frombuffer(text.encode("ascii"), np.uint8)
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 @cache
@@ -180,7 +207,7 @@ def _mixed_words(text: str) -> _Words:
     for first in firsts:  # words on both sides of a border can be neighbours
         if 0 < first < len(spans) and _is_near(text[spans[first - 1, 1] : spans[first, 0]]):
             nexts[first - 1] = first
-    return _Words(chain.from_iterable(part.words for _, part in parts), spans, nexts)
+    return _Words(spans, nexts)
 
 
 def _all_words(text: str) -> _Words:
@@ -200,13 +227,12 @@ def _all_words(text: str) -> _Words:
         if n_words > 1:
             nexts.append(_NO_WORD)
         nexts.append(place + n_words)
-    words = [text[start:stop] for start, stop in zip(starts, stops, strict=True)]
     following = [*starts, len(text)]
     near = [
         after if after < len(starts) and _is_near(text[stop : following[after]]) else _NO_WORD
         for stop, after in zip(stops, nexts, strict=True)
     ]
-    return _Words(words, np.stack([starts, stops], axis=1).astype(np.int64), np.array(near, np.int64))
+    return _Words(np.stack([starts, stops], axis=1).astype(np.int64), np.array(near, np.int64))
 
 
 def _is_near(gap: str) -> bool:

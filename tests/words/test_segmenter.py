@@ -212,6 +212,13 @@ def test_terms_stay_right_when_the_cache_of_words_is_full(monkeypatch: pytest.Mo
     assert WordSegmenter("english").segment(text).words.tolist() == terms_by_hand(text)[0]
 
 
+def test_words_that_share_a_row_of_the_table_of_short_words_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segmenter_module, "_SLOT_BITS", 1)
+    segmenter, text = WordSegmenter("english"), "hedge hedgehog étude лиса 狐狸 extraordinary extraordinarily hedg 🙂x"
+    for _ in range(3):
+        assert segmenter.segment(text).words.tolist() == terms_by_hand(text)[0]
+
+
 def test_an_unknown_language_is_refused() -> None:
     with pytest.raises(QueryError, match=r"there is no language 'klingon'; use one of arabic, .*, turkish"):
         WordSegmenter("klingon")
