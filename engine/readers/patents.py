@@ -130,7 +130,7 @@ ROOTS = (
     "patent-document", "wo-patent-document", "exchange-document", "fulltext-document",  # ST.36, OPS
     "PATDOC", "patent-application-publication",  # USPTO, 2001 to 2004
 )  # fmt: skip
-_DATA = re.compile(r"us-bibliographic-data|SDOBI$|bibliographic-data$|subdoc-bibliographic-information$")
+_DATA = re.compile(r"us-bibliographic-data|SDOBI$|(?:[a-z]{2}-)?bibliographic-data$|subdoc-bibliographic-information$")
 _USED = (
     "invention-title", "publication-reference", "inventors", "assignees", "classifications-ipcr", "classifications-cpc",
     "applicants", "us-applicants", "B540", "B140", "B721", "B731", "B711", "B190", "B110", "B130", "B511", "B512",
@@ -149,6 +149,12 @@ _IPC = ("classification-ipcr", "classification-ipc", "classification-ipc-primary
 _PERSONS = (("first-name", "last-name"), ("given-name", "family-name"), ("FNM", "SNM"))
 _WHOLE_NAMES = ("name", "snm", "orgname", "organization-name", "ONM")
 _PARTS = ("section", "class", "subclass", "main-group", "subgroup")
+
+
+def has_bibliography(root: Element) -> bool:
+    """Whether a tree has bibliographic data and a text as patents of ST.36 have, whatever the name of its root."""
+    tags = {local_name(child) for child in root.iterchildren(etree.Element)}
+    return any(map(_DATA.match, tags)) and not tags.isdisjoint(tag for names in _TEXT.values() for tag in names)
 
 
 def read_tree(root: Element, doc_id: str, source: str) -> Document:

@@ -113,6 +113,8 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
         return _read_any(root, doc_id, source)  # of DocBook
     if local_name(root) in _READERS:
         return _READERS[local_name(root)](root, doc_id, source)
+    if patents.has_bibliography(root):
+        return patents.read_tree(root, doc_id, source)
     if "opendocument" in root.tag:
         return odt.read_tree(root, doc_id, source)
     inside = [node for node in root.iter(etree.Element) if local_name(node) in _READERS and not _is_nested(node)]

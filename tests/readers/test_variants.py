@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.readers.made import pdf_bytes
 from tests.readers.test_docx_parts import numbered, word_of
-from tests.readers.test_kinds import documents, html, jats, latex, odt, tei, word_run
+from tests.readers.test_kinds import documents, html, jats, latex, odt, prose, tei, word_run
 from tests.readers.zipped import epub_bytes
 
 _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
@@ -338,6 +339,23 @@ def test_the_text_of_a_variant(name: str, data: str | bytes, text: str) -> None:
 def test_headings_of_other_kinds(name: str, data: str | bytes, headings: list[str]) -> None:
     (document,) = documents(name, data)
     assert [section.heading for section in document.sections] == headings
+
+
+def test_patents_of_other_offices_have_other_roots() -> None:
+    data = (
+        "<wo-bibliographic-data><invention-title>Weir</invention-title></wo-bibliographic-data><claims><claim num='1'>"
+    )
+    root = "wo-published-application"
+    (document,) = documents("a.xml", f"<{root}>{data}<claim-text>A weir.</claim-text></claim></claims></{root}>")
+    assert (document.title, document.text) == ("Weir", "Weir\n\nClaims\n\n1. A weir.")
+
+
+@pytest.mark.parametrize("note", ["See R. at 12.", "Vane, supra, at 12.", "Old Silt, at 12."])
+def test_a_note_at_the_foot_of_each_page_is_no_running_head(note: str) -> None:
+    (document,) = documents(
+        "a.pdf", pdf_bytes([[*prose(700), (f"{n} {note}", 72, 110, 8, False)] for n in range(1, 7)])
+    )
+    assert document.text.count(note) == 6
 
 
 def test_a_note_of_a_title_is_text() -> None:
