@@ -14,7 +14,6 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import xxhash
@@ -34,7 +33,10 @@ from engine.words.likelihood import InvertedTable, inverted
 
 @dataclass(frozen=True, slots=True)
 class Locations:
-    """Where the vectors of each document are; all arrays are (N,), in the order of catalog ids."""
+    """Values of all documents, known without reading their rows; all arrays are (N,), in the order of catalog ids.
+
+    Most say where the vectors of each document are.
+    """
 
     ids: NDArray[np.int64]
     shard: NDArray[np.int64]
@@ -44,36 +46,28 @@ class Locations:
     chunk_row: NDArray[np.int64]
     first_chunk: NDArray[np.int64]
     n_chunks: NDArray[np.int64]
+    tokens: NDArray[np.int64]  # an estimate for a document without vectors
+    contents: NDArray[np.uint64]  # see `engine.store.reference.content_key`
+    names: NDArray[np.uint64]  # see `name_key`
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def of(self, positions: NDArray[np.int64]) -> Locations:
         """Those of some documents, in the order given."""
-        return Locations(*(getattr(self, column.name)[positions] for column in fields(self)))
+        return Locations(*(getattr(self, name)[positions] for name in LOCATION_COLUMNS))
 
-
-BLOCK_IDS = 512  # catalog ids of one block
-_PLACES = "id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks"  # as in `Locations`
-_N_COLUMNS = len(fields(Locations)) + 3
-_DAMAGED = "the location table of {place} is not what was written; check it: longmatch upkeep verify INDEX"
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Values of all documents, known without reading their rows; all arrays are (N,), in the order of catalog ids."""
-
-    locations: Locations
-    tokens: NDArray[np.int64]
-    contents: NDArray[np.uint64]  # see `engine.store.reference.content_key`
-    names: NDArray[np.uint64]  # see `name_key`
-
-    def moved(self, positions: NDArray[np.int64], tokens: NDArray[np.int64], **columns: NDArray[np.int64]) -> Listed:
-        """A copy with other tokens (R,) and values in some columns of the locations of R documents."""
-        changed = {"tokens": self.tokens.copy()} | {name: getattr(self.locations, name).copy() for name in columns}
-        for name, values in (("tokens", tokens), *columns.items()):
+    def moved(self, positions: NDArray[np.int64], **columns: NDArray[np.int64]) -> Locations:
+        """A copy with other values (R,) in some columns of R documents."""
+        changed = {name: getattr(self, name).copy() for name in columns}
+        for name, values in columns.items():
             changed[name][positions] = values
-        return replace(self, tokens=changed.pop("tokens"), locations=replace(self.locations, **changed))
+        return replace(self, **changed)
+
+
+LOCATION_COLUMNS = tuple(column.name for column in fields(Locations))
+BLOCK_IDS = 512  # catalog ids of one block
+_DAMAGED = "the location table of {place} is not what was written; check it: longmatch upkeep verify INDEX"
 
 
 def name_key(doc_id: str) -> int:
@@ -99,7 +93,7 @@ def write_blocks(connection: sqlite3.Connection, document_ids: Iterable[int] | N
             connection.execute("INSERT INTO location_blocks VALUES (?, ?, ?, ?)", row)
 
 
-def read_blocks(connection: sqlite3.Connection, place: str) -> Listed:
+def read_blocks(connection: sqlite3.Connection, place: str) -> Locations:
     """All documents by their blocks, as the open transaction sees them.
 
     Args:
@@ -109,12 +103,14 @@ def read_blocks(connection: sqlite3.Connection, place: str) -> Listed:
         IndexDamaged: a block is not what was written.
     """
     statement = "SELECT n_documents, arrays, checksum FROM location_blocks ORDER BY block"
-    tables = [np.empty((_N_COLUMNS, 0), np.int64)]
+    n_columns = len(LOCATION_COLUMNS)
+    tables = [np.empty((n_columns, 0), np.int64)]
     for n_documents, arrays, check in connection.execute(statement):
-        if not isinstance(arrays, bytes) or _checksum(arrays) != check or len(arrays) != n_documents * _N_COLUMNS * 8:
+        if not isinstance(arrays, bytes) or _checksum(arrays) != check or len(arrays) != n_documents * n_columns * 8:
             raise IndexDamaged(_DAMAGED.format(place=place))
-        tables.append(np.frombuffer(arrays, "<i8").reshape(_N_COLUMNS, -1))
-    return _listed(np.concatenate(tables, axis=1))
+        tables.append(np.frombuffer(arrays, "<i8").reshape(n_columns, -1))
+    table = np.concatenate(tables, axis=1)
+    return Locations(*table[:-2], *table[-2:].view(np.uint64))
 
 
 def check_blocks(connection: sqlite3.Connection, place: str) -> None:
@@ -123,31 +119,22 @@ def check_blocks(connection: sqlite3.Connection, place: str) -> None:
     Raises:
         IndexDamaged: they differ.
     """
-    by_blocks, by_rows = read_blocks(connection, place), _listed(_table(connection))
-    if not all(map(np.array_equal, _arrays(by_blocks), _arrays(by_rows))):
+    by_blocks, by_rows = read_blocks(connection, place), _table(connection)
+    columns = (getattr(by_blocks, name).view(np.int64) for name in LOCATION_COLUMNS)
+    if len(by_blocks) != by_rows.shape[1] or not all(map(np.array_equal, columns, by_rows)):
         raise IndexDamaged(_DAMAGED.format(place=place))
 
 
-def _arrays(listed: Listed) -> Iterator[NDArray[Any]]:
-    for field in fields(Locations):
-        yield getattr(listed.locations, field.name)
-    yield from (listed.tokens, listed.contents, listed.names)
-
-
-def _listed(table: NDArray[np.int64]) -> Listed:
-    *places, tokens, contents, names = table
-    return Listed(Locations(*places), tokens, contents.view(np.uint64), names.view(np.uint64))
-
-
 def _table(connection: sqlite3.Connection, where: str = "") -> NDArray[np.int64]:
-    """The columns (`_N_COLUMNS`, N) of documents, by their rows."""
-    statement = f"SELECT {_PLACES}, tokens_total, content_hash, doc_id FROM documents {where}"
-    rows = connection.execute(f"{statement} ORDER BY id").fetchall()
-    table = np.empty((_N_COLUMNS, len(rows)), np.int64)
+    """The columns (`LOCATION_COLUMNS`, N) of documents, by their rows."""
+    names = "id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks, tokens_total"
+    statement = f"SELECT {names}, content_hash, doc_id FROM documents {where} ORDER BY id"
+    rows = connection.execute(statement).fetchall()
+    table = np.empty((len(LOCATION_COLUMNS), len(rows)), np.int64)
     if rows:
-        *numbers, contents, names = zip(*rows, strict=True)
+        *numbers, contents, doc_ids = zip(*rows, strict=True)
         table[:-2] = np.array(numbers, np.int64)
-        table[-2:] = np.array([list(map(_content, contents)), list(map(name_key, names))], np.uint64).view(np.int64)
+        table[-2:] = np.array([list(map(_content, contents)), list(map(name_key, doc_ids))], np.uint64).view(np.int64)
     return table
 
 

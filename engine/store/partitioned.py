@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeAlias
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch
 from engine.store.catalog import Manifest, is_partitioned, partition_folders, read_manifest
-from engine.store.gathering import Locations
+from engine.store.gathering import LOCATION_COLUMNS, Locations
 from engine.store.shards import Shard, ShardSet
 from engine.store.snapshot import OPENINGS, Documents, IndexSnapshot, Positions
 from engine.words.counts import PackedWords
@@ -74,10 +74,7 @@ class PartitionedSnapshot(Documents):
     def locations(self) -> Locations:
         """The parts of all partitions, one after another."""
         parts = [part.locations for part in self._parts]
-        columns = {
-            column.name: np.concatenate([getattr(locations, column.name) for locations in parts])
-            for column in fields(Locations)
-        }
+        columns = {name: np.concatenate([getattr(one, name) for one in parts]) for name in LOCATION_COLUMNS}
         sizes = [len(locations) for locations in parts]
         columns["shard"] = columns["shard"] * len(parts) + np.repeat(np.arange(len(parts)), sizes)
         return Locations(**columns)

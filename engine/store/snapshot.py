@@ -51,7 +51,7 @@ from engine.store.checks import (
     table_checks,
 )
 from engine.store.durable import Checksum
-from engine.store.gathering import Gathering, Listed, Locations, check_locations, name_key, read_blocks
+from engine.store.gathering import Gathering, Locations, check_locations, name_key, read_blocks
 from engine.store.reference import (
     COMMON_DOCUMENTS,
     SAMPLE_DOCUMENTS,
@@ -143,28 +143,18 @@ class Documents(Gathering, ABC):
         """The rows of documents, in the order given."""
         return self._of(positions, IndexSnapshot._own_rows)
 
-    @cached_property
-    def _names(self) -> NDArray[np.uint64]:
-        """(N,) keys of names, see `engine.store.gathering.name_key`."""
-        return np.concatenate([part._listed.names for part in self.parts])
-
-    @cached_property
-    def _contents(self) -> NDArray[np.uint64]:
-        """(N,) content hashes as a reference keeps them."""
-        return np.concatenate([part._listed.contents for part in self.parts])
-
     def position(self, doc_id: str) -> int | None:
         """Position of a document by its name; the last name is remembered, as a query by id looks it up twice."""
         last = self._last_position
         if last is None or last[0] != doc_id:
-            chosen = np.flatnonzero(self._names == np.uint64(name_key(doc_id)))
+            chosen = np.flatnonzero(self.locations.names == np.uint64(name_key(doc_id)))
             names = self.doc_ids_of(chosen)
             self._last_position = last = doc_id, int(chosen[names.index(doc_id)]) if doc_id in names else None
         return last[1]
 
     def copies(self, content: str) -> list[str]:
         """The names of the documents that have a content hash, in order."""
-        rows = self._rows(np.flatnonzero(self._contents == np.uint64(content_key(content))))
+        rows = self._rows(np.flatnonzero(self.locations.contents == np.uint64(content_key(content))))
         return sorted(str(row["doc_id"]) for row in rows if row["content_hash"] == content)
 
     def doc_ids(self) -> list[str]:
@@ -181,7 +171,7 @@ class Documents(Gathering, ABC):
 
     def content_keys(self, positions: Positions) -> NDArray[np.uint64]:
         """The content hashes of documents, in the order given, as a reference keeps them."""
-        return self._contents[positions]
+        return self.locations.contents[positions]
 
     def content_hashes(self) -> dict[str, str]:
         """The hash of every document's content, by name."""
@@ -278,7 +268,7 @@ class Documents(Gathering, ABC):
     @property
     def tokens(self) -> NDArray[np.int64]:
         """(N,) tokens of each document; an estimate for one that has no vectors."""
-        return np.concatenate([part._listed.tokens for part in self.parts])
+        return self.locations.tokens
 
     @property
     def missing_tokens(self) -> NDArray[np.int64]:
@@ -487,19 +477,14 @@ class IndexSnapshot(Documents):
         return {}
 
     @cached_property
-    def _listed(self) -> Listed:
-        """All documents by location blocks."""
+    def locations(self) -> Locations:
+        """Where the vectors of each document are, read at first use."""
         connection, place = self._connection, str(self.folder / CATALOG_FILE)
         with faults_named(place):
             check_location_table(connection, place)
-            listed = read_blocks(connection, place)
-        check_locations(listed.locations, self._shard_rows, place)
-        return listed
-
-    @property
-    def locations(self) -> Locations:
-        """Where the vectors of each document are, read at first use."""
-        return self._listed.locations
+            locations = read_blocks(connection, place)
+        check_locations(locations, self._shard_rows, place)
+        return locations
 
     def _own_rows(self, positions: Positions) -> list[dict[str, Any]]:
         ids: list[int] = self.locations.ids[positions].tolist()
@@ -529,9 +514,9 @@ class IndexSnapshot(Documents):
         number = self._shards.add(shard_arrays(encoded, self.words(positions, apart=True)))
         n_chunks = np.array([len(one.chunks) for one in encoded])
         n_sections = np.array([len(one.sections) for one in encoded])
-        self._listed = self._listed.moved(
+        self.locations = self.locations.moved(
             positions,
-            np.array([one.coverage.tokens_total for one in encoded]),
+            tokens=np.array([one.coverage.tokens_total for one in encoded]),
             shard=np.full(len(positions), number),
             document_row=np.arange(len(positions)),
             section_row=np.cumsum(n_sections) - n_sections,

@@ -235,7 +235,7 @@ def test_blocks_split_and_vanish_with_their_documents(tmp_path: Path, monkeypatc
         commit(writer, *make_corpus(12))
         writer.remove([4, 5, 6, 7, 9])
         with writer.read() as connection:
-            listed = read_blocks(connection, "x")
+            locations = read_blocks(connection, "x")
             check_blocks(connection, "x")
-            assert listed.locations.ids.tolist() == [1, 2, 3, 8, 10, 11, 12]
+            assert locations.ids.tolist() == [1, 2, 3, 8, 10, 11, 12]
             assert connection.execute("SELECT block FROM location_blocks").fetchall() == [(0,), (2,), (3,)]

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.store.gathering import name_key
+from engine.store.reference import content_key
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.words.counts import count_documents
@@ -42,17 +44,19 @@ def test_counts_come_in_the_requested_order(tmp_path: Path, apart: bool) -> None
 def test_locations_equal_the_rows_of_the_catalog(built_folder: Path) -> None:
     with closing(sqlite3.connect(f"file:{built_folder / 'catalog.sqlite'}?mode=ro", uri=True)) as catalog:
         rows = catalog.execute(
-            "SELECT id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks "
-            "FROM documents ORDER BY id"
+            "SELECT id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks, "
+            "tokens_total, content_hash, doc_id FROM documents ORDER BY id"
         ).fetchall()
     with IndexSnapshot(built_folder) as snapshot:
         columns = astuple(snapshot.locations)
-    assert np.array(columns).T.tolist() == [list(row) for row in rows]
-    assert all(column.dtype == np.int64 and column.flags.c_contiguous for column in columns)
+    rows = [(*row, content_key(content_hash), name_key(doc_id)) for *row, content_hash, doc_id in rows]
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == rows
+    assert [column.dtype for column in columns] == [np.int64] * 9 + [np.uint64] * 2
+    assert all(column.flags.c_contiguous for column in columns)
 
 
 def test_locations_of_no_document_are_empty(tmp_path: Path) -> None:
     with Writer(tmp_path / "x.lm") as writer:
         writer.claim(ENCODER)
     with IndexSnapshot(tmp_path / "x.lm") as snapshot:
-        assert [column.shape for column in astuple(snapshot.locations)] == [(0,)] * 8
+        assert [column.shape for column in astuple(snapshot.locations)] == [(0,)] * 11
