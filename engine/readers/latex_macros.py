@@ -186,86 +186,80 @@ _USE = re.compile(r"\\(?:([A-Za-z]+)(?![A-Za-z@])|.)", re.DOTALL)
 _PROGRAM = re.compile(r"\\(?:if|else|fi|csname|expandafter|futurelet|def|let|[A-Za-z]*@[A-Za-z])")
 _ENDS_IN_COMMAND = re.compile(r"\\[A-Za-z]+\Z")
 
-_VERBS = ("New", "Renew", "Provide", "Declare")
-# Command -> its arguments, in the letters of `arguments`.
-_DEFINITIONS = {
-    **dict.fromkeys(["newcommand", "renewcommand", "providecommand", "DeclareRobustCommand", "newrobustcmd",
-                     "renewrobustcmd", "newcommandx", "renewcommandx", "providecommandx"], "*moom"),
-    "DeclareMathOperator": "*mm", **dict.fromkeys(["def", "gdef", "edef", "xdef"], "lpm"),
-    **dict.fromkeys(["let", "futurelet"], "l=l"),
-    **dict.fromkeys(["newenvironment", "renewenvironment", "provideenvironment"], "*moobb"),
-    **{f"{verb}DocumentCommand": "mmm" for verb in _VERBS},
-    **{f"{verb}ExpandableDocumentCommand": "mmm" for verb in _VERBS},
-    **{f"{verb}DocumentEnvironment": "mmbb" for verb in _VERBS},
-    **dict.fromkeys(["newtheorem", "spnewtheorem"], "*momo"), "declaretheorem": "omo",
-    "newmdtheoremenv": "omomo", **dict.fromkeys(["newtcbtheorem", "NewTcbTheorem"], "ommmm"),
-    "font": "lf", **dict.fromkeys(["DeclarePairedDelimiter", "DeclareMathSymbol"], "mmmm"),
-    **dict.fromkeys(["DeclareMathAlphabet", "SetMathAlphabet", "DeclareFontShape"], "mmmmmm"),
-    **dict.fromkeys(["newif", "newdimen", "newskip", "newtoks", "newbox", "newcount", "newsavebox", "newlength"], "m"),
-    **dict.fromkeys(["newcounter", "theoremstyle"], "mo"), "newcolumntype": "mom",
-}  # fmt: skip
+
+def _by_command(names: Mapping[str, str]) -> dict[str, str]:
+    """The arguments of each command, of a table of the commands by their arguments in the letters of `arguments`."""
+    return {name: signature for signature, listed in names.items() for name in listed.split()}
+
+
+_DEFINITIONS = _by_command({
+    "*moom":
+        "newcommand renewcommand providecommand DeclareRobustCommand newrobustcmd renewrobustcmd newcommandx "
+        "renewcommandx providecommandx",
+    "*mm": "DeclareMathOperator",
+    "lpm": "def gdef edef xdef",
+    "l=l": "let futurelet",
+    "*moobb": "newenvironment renewenvironment provideenvironment",
+    "mmm":
+        "NewDocumentCommand RenewDocumentCommand ProvideDocumentCommand DeclareDocumentCommand "
+        "NewExpandableDocumentCommand RenewExpandableDocumentCommand ProvideExpandableDocumentCommand "
+        "DeclareExpandableDocumentCommand",
+    "mmbb": "NewDocumentEnvironment RenewDocumentEnvironment ProvideDocumentEnvironment DeclareDocumentEnvironment",
+    "*momo": "newtheorem spnewtheorem",
+    "omo": "declaretheorem",
+    "omomo": "newmdtheoremenv",
+    "ommmm": "newtcbtheorem NewTcbTheorem",
+    "lf": "font",
+    "mmmm": "DeclarePairedDelimiter DeclareMathSymbol",
+    "mmmmmm": "DeclareMathAlphabet SetMathAlphabet DeclareFontShape",
+    "m": "newif newdimen newskip newtoks newbox newcount newsavebox newlength",
+    "mo": "newcounter theoremstyle",
+    "mom": "newcolumntype",
+})  # fmt: skip
 _SIMPLE = {"*moom": (1, 4), "*mm": (1, 2), "lpm": (0, 2)}  # places of the macro's name and of its body
 
-# Command -> its arguments that are not text; the text after these arguments is kept.
-_SETTINGS = {
-    **dict.fromkeys(["documentclass", "usepackage", "RequirePackage", "PassOptionsToPackage", "LoadClass"], "omo"),
-    **dict.fromkeys(["setlength", "addtolength", "settowidth", "settoheight", "setcounter", "addtocounter"], "mm"),
-    **dict.fromkeys(["DeclareSIUnit", "DeclareSIPrefix"], "omm"),
-    **dict.fromkeys(["newacronym", "newabbreviation"], "ommm"),
-    **dict.fromkeys(["newglossaryentry", "DeclareAcronym"], "mm"),
-    "acrodef": "mom",
-    "addcontentsline": "mmm",
-    **dict.fromkeys(["markboth", "fontsize", "addtocontents", "setmainfont", "numberwithin"], "mm"),
-    **dict.fromkeys(["definecolor", "colorlet"], "ommm"),
-    **dict.fromkeys(["titleformat", "titlespacing"], "*mommm"),
-    **dict.fromkeys(
-        ["hypersetup", "lstset", "geometry", "pagestyle", "thispagestyle", "pagenumbering", "graphicspath", "markright",
-         "captionsetup", "sisetup", "usetikzlibrary", "tikzset", "pgfplotsset", "hyphenation", "bibliography",
-         "bibliographystyle", "addbibresource", "nobibliography", "input", "include", "subfile", "subfileinclude",
-         "label", "vspace", "hspace", "includegraphics", "color", "pagecolor", "phantom", "vphantom", "hphantom",
-         "cline", "enlargethispage", "captionof", "textcolor", "colorbox", "scalebox", "rotatebox", "crefname",
-         "shorttitle", "Title", "Author", "icmltitle", "icmltitlerunning", "AuthorNames",
-         "shortauthors", "orcid", "orcidlink", "email", "received", "title", "author", "date", "titlerunning",
-         "authorrunning", "linespread", "printbibliography", "thanksref", "texorpdfstring", "cellcolor", "rowcolor",
-         "index", "sindex", "glossary", "href", "hypertarget", "hyperlink", "adjustbox", "usebox",
-         "orcidID", "ead", "tnoteref", "corref", "fnref"],
-        "*oom",
-    ),
-    **dict.fromkeys(["address", "affiliation", "tnotetext", "cortext", "fntext"], "o"),
-    "icmlauthor": "mm",
-    **dict.fromkeys(["icmlaffiliation", "includeversion", "excludeversion", "includecomment", "excludecomment"], "m"),
-    **dict.fromkeys(["import", "subimport", "resizebox", "fcolorbox", "multicolumn", "specialrule"], "*mm"),
-    "parbox": "ooom",
-    **dict.fromkeys(["hbox", "vbox", "vtop"], "t"),
-    **dict.fromkeys(["makebox", "framebox", "tcbox", "todo"], "(oo"),
-    "raisebox": "moo",
-    **dict.fromkeys(["put", "rput"], "(("),
-    "caption": "*o",
-    "list": "mm",
-    **dict.fromkeys(["foreignlanguage", "selectlanguage", "textlanguage", "st", "sout", "mintinline"], "om"),
-    "multirow": "omolo",
-    "cmidrule": "o(m",
-    "rule": "omm",
-    **dict.fromkeys(["footnotemark", "footnotetext", "linebreak", "pagebreak"], "o"),
-    **dict.fromkeys(
-        ["magnification", "looseness", "parindent", "parskip", "hskip", "vskip", "kern", "mkern", "mskip", "penalty",
-         "tolerance",
-         "hbadness", "vbadness", "hfuzz", "vfuzz", "emergencystretch", "clubpenalty", "widowpenalty", "baselineskip",
-         "hangindent", "hangafter", "textwidth", "textheight", "topmargin", "oddsidemargin", "evensidemargin",
-         "columnsep", "tabcolsep", "abovedisplayskip", "belowdisplayskip", "hsize", "vsize", "pdfoutput", "voffset",
-         "hoffset", "itemsep", "interlinepenalty", "exhyphenpenalty", "hyphenpenalty", "binoppenalty", "relpenalty"],
-        "d",
-    ),
-    **dict.fromkeys(
-        ["maketitle", "tableofcontents", "listoffigures", "listoftables", "appendix", "centering", "newpage",
-         "clearpage", "cleardoublepage", "noindent", "xspace", "makeatletter", "makeatother", "global", "long",
-         "outer", "protect", "begingroup", "endgroup", "relax", "frontmatter", "mainmatter", "backmatter",
-         "raggedright", "unskip", "ignorespaces", "balance", "sloppy", "allowdisplaybreaks", "toprule", "midrule",
-         "bottomrule", "hline", "verb", "lstinline", "newline", "saythanks", "pause",
-         "hfill", "hfil", "hss", "enspace", "thinspace", "dotfill", "hrulefill"],
-        "",
-    ),
-}  # fmt: skip
+# Arguments that are not text; the text after them is kept.
+_SETTINGS = _by_command({
+    "omo": "documentclass usepackage RequirePackage PassOptionsToPackage LoadClass",
+    "mm":
+        "setlength addtolength settowidth settoheight setcounter addtocounter newglossaryentry DeclareAcronym "
+        "markboth fontsize addtocontents setmainfont numberwithin icmlauthor list",
+    "omm": "DeclareSIUnit DeclareSIPrefix rule",
+    "ommm": "newacronym newabbreviation definecolor colorlet",
+    "mom": "acrodef",
+    "mmm": "addcontentsline",
+    "*mommm": "titleformat titlespacing",
+    "*oom":
+        "hypersetup lstset geometry pagestyle thispagestyle pagenumbering graphicspath markright captionsetup sisetup "
+        "usetikzlibrary tikzset pgfplotsset hyphenation bibliography bibliographystyle addbibresource nobibliography "
+        "input include subfile subfileinclude label vspace hspace includegraphics color pagecolor phantom vphantom "
+        "hphantom cline enlargethispage captionof textcolor colorbox scalebox rotatebox crefname shorttitle Title "
+        "Author icmltitle icmltitlerunning AuthorNames shortauthors orcid orcidlink email received title author date "
+        "titlerunning authorrunning linespread printbibliography thanksref texorpdfstring cellcolor rowcolor index "
+        "sindex glossary href hypertarget hyperlink adjustbox usebox orcidID ead tnoteref corref fnref",
+    "o": "address affiliation tnotetext cortext fntext footnotemark footnotetext linebreak pagebreak",
+    "m": "icmlaffiliation includeversion excludeversion includecomment excludecomment",
+    "*mm": "import subimport resizebox fcolorbox multicolumn specialrule",
+    "ooom": "parbox",
+    "t": "hbox vbox vtop",
+    "(oo": "makebox framebox tcbox todo",
+    "moo": "raisebox",
+    "((": "put rput",
+    "*o": "caption",
+    "om": "foreignlanguage selectlanguage textlanguage st sout mintinline",
+    "omolo": "multirow",
+    "o(m": "cmidrule",
+    "d":
+        "magnification looseness parindent parskip hskip vskip kern mkern mskip penalty tolerance hbadness vbadness "
+        "hfuzz vfuzz emergencystretch clubpenalty widowpenalty baselineskip hangindent hangafter textwidth textheight "
+        "topmargin oddsidemargin evensidemargin columnsep tabcolsep abovedisplayskip belowdisplayskip hsize vsize "
+        "pdfoutput voffset hoffset itemsep interlinepenalty exhyphenpenalty hyphenpenalty binoppenalty relpenalty",
+    "":
+        "maketitle tableofcontents listoffigures listoftables appendix centering newpage clearpage cleardoublepage "
+        "noindent xspace makeatletter makeatother global long outer protect begingroup endgroup relax frontmatter "
+        "mainmatter backmatter raggedright unskip ignorespaces balance sloppy allowdisplaybreaks toprule midrule "
+        "bottomrule hline verb lstinline newline saythanks pause hfill hfil hss enspace thinspace dotfill hrulefill",
+})  # fmt: skip
 _SPACES = frozenset([
     "vspace", "hspace", "hskip", "vskip", "kern", "newpage", "clearpage", "linebreak", "pagebreak", "newline",
     "captionof", "hfill", "hfil", "hss", "enspace", "thinspace", "dotfill", "hrulefill",
@@ -277,22 +271,23 @@ _BREAKS = frozenset([
 ])  # fmt: skip
 
 _WITH_HEAD = "omo"  # text over columns
-# Layout environment -> its arguments; both ends become paragraph breaks.
-_LAYOUT = {
-    **dict.fromkeys(["figure", "table", "sidewaysfigure", "sidewaystable", "algorithm", "algorithmic"], "o"),
-    **dict.fromkeys(["minipage", "subfigure", "subtable"], "ooom"),
-    **dict.fromkeys(["tcolorbox", "mdframed", "small", "footnotesize", "scriptsize", "center", "landscape"], "o"),
-    **dict.fromkeys(["threeparttable", "flushleft", "flushright", "appendices", "document", "titlepage"], "o"),
-    "list": "mm",
-    "multicols": _WITH_HEAD,
-    **dict.fromkeys(["tabular", "longtable", "supertabular", "adjustbox", "spacing"], "om"),
-    **dict.fromkeys(["tabularx", "tabulary"], "mom"),
-    **dict.fromkeys(["CJK", "adjustwidth"], "omm"),
-    **dict.fromkeys(["otherlanguage", "hyphenrules", "color", "tblr", "longtblr", "column", "turn", "rotate"], "om"),
-    **dict.fromkeys(["picture", "pspicture"], "(("),
-    **dict.fromkeys(["columns", "@twocolumnfalse"], "o"),
-    **dict.fromkeys(["wrapfigure", "wraptable"], "omom"),
-}
+# Environments of layout; both ends become paragraph breaks.
+_LAYOUT = _by_command({
+    "o":
+        "figure table sidewaysfigure sidewaystable algorithm algorithmic tcolorbox mdframed small footnotesize "
+        "scriptsize center landscape threeparttable flushleft flushright appendices document titlepage columns "
+        "@twocolumnfalse",
+    "ooom": "minipage subfigure subtable",
+    "mm": "list",
+    "omo": "multicols",
+    "om":
+        "tabular longtable supertabular adjustbox spacing otherlanguage hyphenrules color tblr longtblr column turn "
+        "rotate",
+    "mom": "tabularx tabulary",
+    "omm": "CJK adjustwidth",
+    "((": "picture pspicture",
+    "omom": "wrapfigure wraptable",
+})  # fmt: skip
 _LAYOUT |= {f"{name}*": signature for name, signature in _LAYOUT.items()} | {"tabular*": "mom"}
 
 

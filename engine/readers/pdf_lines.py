@@ -67,7 +67,8 @@ def characters_of(text_page: _TextPage) -> tuple[str, int]:
     n_unreadable = 0
     in_words = _in_words("".join(characters)) if of_font else frozenset()
     for indices in of_font.values():
-        if _is_symbol_font(text_page, indices[0]) or not _is_readable(characters, indices, in_words):
+        is_symbol_font = _SYMBOL_FONT.search(_font_name(text_page, indices[0])) is not None
+        if is_symbol_font or not _is_readable(characters, indices, in_words):
             n_unreadable += sum(not characters[index].isspace() or codes[index] < 32 for index in indices)
             for index in indices:
                 characters[index] = " "
@@ -76,14 +77,12 @@ def characters_of(text_page: _TextPage) -> tuple[str, int]:
 
 def _pair_surrogates(text_page: _TextPage, codes: Sequence[int], characters: list[str]) -> None:
     """Write signs beyond the first plane, which pdfium gives in halves; one that a font maps to itself twice is one."""
-    last: tuple[str, float, float] | None = None
-    x, y = c_double(), c_double()
+    last: tuple[str, tuple[float, float]] | None = None
     for index in (index for index, code in enumerate(codes[:-1]) if 0xD800 <= code < 0xDC00):
         if not 0xDC00 <= codes[index + 1] < 0xE000:
             continue
         sign = chr(0x10000 + (codes[index] - 0xD800 << 10) + codes[index + 1] - 0xDC00)
-        pdfium.FPDFText_GetCharOrigin(text_page, index, x, y)
-        is_double, last = (sign, x.value, y.value) == last, (sign, x.value, y.value)
+        is_double, last = (sign, _origin(text_page, index)) == last, (sign, _origin(text_page, index))
         characters[index : index + 2] = [_JOINER if is_double else sign, _JOINER]
 
 
@@ -161,10 +160,10 @@ def _font_key(text_page: _TextPage, index: int) -> int:
     return (cast(font, c_void_p).value or 0) if font else 0
 
 
-def _is_symbol_font(text_page: _TextPage, index: int) -> bool:
+def _font_name(text_page: _TextPage, index: int) -> bytes:
     name = create_string_buffer(_MAX_FONT_NAME)
     pdfium.FPDFText_GetFontInfo(text_page, index, name, _MAX_FONT_NAME, c_int())
-    return _SYMBOL_FONT.search(name.value) is not None
+    return name.value
 
 
 _BOLD_WEIGHT = 600  # pdfium estimates the weight of Type 1 fonts from their stems: 400 regular, 700 bold
@@ -493,11 +492,8 @@ def _size(text_page: _TextPage, index: int) -> float:
 
 
 def _is_bold(text_page: _TextPage, index: int) -> bool:
-    if pdfium.FPDFText_GetFontWeight(text_page, index) >= _BOLD_WEIGHT:
-        return True
-    name = create_string_buffer(_MAX_FONT_NAME)
-    pdfium.FPDFText_GetFontInfo(text_page, index, name, _MAX_FONT_NAME, c_int())
-    return _BOLD_NAME.search(name.value) is not None
+    weight: int = pdfium.FPDFText_GetFontWeight(text_page, index)
+    return weight >= _BOLD_WEIGHT or _BOLD_NAME.search(_font_name(text_page, index)) is not None
 
 
 def _origin(text_page: _TextPage, index: int) -> tuple[float, float]:
