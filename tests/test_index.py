@@ -1,20 +1,28 @@
-"""The public methods of an open index."""
+"""An index that is open: lookups, status, section matrices and threads."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from engine.encoders.encoder import SegmentedDocument
 from engine.errors import DocumentError, IndexMismatch, QueryError
 from engine.index import Index
+from engine.result import Result, Status
+from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
-from tests.fakes import FakeEncoder, make_document
+from indexer.building.rewriting import partition
+from indexer.generation import reference
+from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
 def test_counts_are_those_of_the_indexed_documents_and_chunks(index: Index, corpus: list[Document]) -> None:
@@ -147,3 +155,142 @@ def test_a_search_by_id_loads_no_torch(built_folder: Path) -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "10 False\n"
+
+
+BY_WORDS = Scoring(chunk_weight=0)
+
+
+class FirstWords(FakeEncoder):
+    """Reads no more than the first half of the chunks of a document."""
+
+    def segment(self, document: Document) -> SegmentedDocument:
+        whole = super().segment(document)
+        n = len(whole.chunks) // 2
+        n_tokens = sum(chunk.n_tokens for chunk in whole.chunks[:n])
+        coverage = replace(whole.coverage, tokens_read=n_tokens)
+        return replace(whole, chunks=whole.chunks[:n], token_ids=whole.token_ids[:n], coverage=coverage)
+
+
+@pytest.fixture
+def sparse(tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    """An index where four documents of sixty have vectors."""
+    for name in ("FIRST_DOCUMENTS", "FEWEST_FIRST"):
+        monkeypatch.setattr(f"indexer.generation.reference.{name}", 4)
+    monkeypatch.setattr("indexer.generation.reference.ALL_TOKENS", 0)
+    build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), encode="later")
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder(), store=False) as opened:
+        yield opened
+
+
+def test_a_hit_without_vectors_makes_a_result_partial(sparse: Index, corpus: list[Document]) -> None:
+    few = sparse.search(corpus[3], Request(k=5, candidates=40, with_itself=True))
+    assert all(hit.has_vectors for hit in few)
+    assert few.status is Status.ESTIMATED  # other documents were ranked by words alone
+    many = sparse.search(corpus[3], Request(k=60, candidates=40, with_itself=True))
+    assert not all(hit.has_vectors for hit in many)
+    assert many.status is Status.PARTIAL
+
+
+def test_a_candidate_that_was_not_encoded_makes_a_result_partial(sparse: Index, corpus: list[Document]) -> None:
+    result = sparse.search(corpus[3], Request(k=1, candidates=30, encode_tokens=1, with_itself=True))
+    assert result.encoding is not None and result.encoding.n_encoded < result.encoding.n_candidates
+    assert all(hit.has_vectors for hit in result)
+    assert result.status is Status.PARTIAL
+
+
+def test_a_search_by_words_alone_is_never_partial(sparse: Index, corpus: list[Document]) -> None:
+    assert sparse.search(corpus[3], Request(k=60, scoring=BY_WORDS, with_itself=True)).status is not Status.PARTIAL
+
+
+def test_once_all_documents_have_vectors_a_result_is_certified(sparse: Index, corpus: list[Document]) -> None:
+    result = sparse.search(corpus[3], Request(k=60, candidates=1_000, where="topic = 3", with_itself=True))
+    assert result.status is Status.CERTIFIED
+
+
+def test_a_query_that_is_not_read_to_its_end_makes_a_result_partial(tmp_path: Path, corpus: list[Document]) -> None:
+    build(tmp_path / "x.lm", corpus[:20], encoder=FirstWords(), encode="all")
+    with Index.open(tmp_path / "x.lm", encoder=FirstWords()) as index:
+        result = index.search(corpus[3], Request(with_itself=True))
+        assert result.query_coverage.tokens_read < result.query_coverage.tokens_total
+        assert result.status is index.search("doc003").status is Status.PARTIAL
+        assert index.search(corpus[3], Request(scoring=BY_WORDS, with_itself=True)).status is Status.CERTIFIED
+
+
+def test_an_index_of_words_alone_is_certified_by_text_and_by_id(tmp_path: Path, corpus: list[Document]) -> None:
+    build(tmp_path / "x.lm", corpus[:20], encode="none")
+    with Index.open(tmp_path / "x.lm") as index:
+        assert (
+            index.search(corpus[3], Request(with_itself=True)).status
+            is index.search("doc003").status
+            is Status.CERTIFIED
+        )
+
+
+def test_an_index_of_words_alone_has_no_section_matrix(tmp_path: Path, corpus: list[Document]) -> None:
+    build(tmp_path / "x.lm", corpus[:5], encode="none")
+    with Index.open(tmp_path / "x.lm") as index:
+        for query in (corpus[1], "doc001"):
+            with pytest.raises(IndexMismatch, match="holds words alone; add vectors: longmatch index "):
+                index.section_matrix(query, "doc002")
+
+
+def test_a_matrix_of_sections_without_vectors_is_refused(
+    index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = index.stored_query("doc002")
+    bare = replace(stored, vectors=replace(stored.vectors, sections=np.zeros((0, 32), np.float32)))
+    monkeypatch.setattr(index, "stored_query", lambda _: bare)
+    with pytest.raises(QueryError) as raised:
+        index.section_matrix(corpus[1], "doc002")
+    assert str(raised.value) == "'doc002' has no token, so that its sections have no vectors"
+
+
+def test_a_matrix_has_a_row_and_a_column_for_each_section(index: Index) -> None:
+    query = make_document("q", [("one", "topic2word1 common1"), ("two", "topic3word1")])
+    assert index.section_matrix(query, "doc002").cosines.shape == (2, 3)
+
+
+N, P, THREADS = 60, 3, 8
+CORPUS = make_corpus(N)
+
+
+def answer(result: Result) -> list[object]:
+    return [(hit.doc_id, hit.score, hit.title, [pair.contribution for pair in hit.pairs]) for hit in result]
+
+
+@pytest.mark.parametrize("n_partitions", [1, P])
+def test_threads_get_the_results_of_one_thread(tmp_path: Path, n_partitions: int) -> None:
+    build(tmp_path / "x.lm", CORPUS, encoder=FakeEncoder(), factory="IVF4,Flat", recall_floor=0.1)
+    folder = tmp_path / "x.lm"
+    if n_partitions > 1:
+        partition(folder, tmp_path / "x.parts", n_partitions)
+        folder = tmp_path / "x.parts"
+    queries: list[Document | str] = [*CORPUS[:12], *(document.doc_id for document in CORPUS[12:24])]
+    request = Request(k=5, where="topic >= 1")
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        expected = [answer(index.search(query, request)) for query in queries]
+    with Index.open(folder, encoder=FakeEncoder()) as index, ThreadPoolExecutor(THREADS) as threads:
+        found = list(threads.map(lambda query: answer(index.search(query, request)), queries * 3))
+    assert found == expected * 3
+
+
+@pytest.mark.parametrize("n_partitions", [1, P])
+def test_documents_get_vectors_once_while_others_search(
+    tmp_path: Path, n_partitions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference, "FIRST_DOCUMENTS", 8)
+    monkeypatch.setattr(reference, "FEWEST_FIRST", 4)
+    monkeypatch.setattr(reference, "ALL_TOKENS", 0)
+    folder, encoder = tmp_path / "x.lm", FakeEncoder()
+    build(folder, CORPUS, encoder=encoder, encode="later")
+    if n_partitions > 1:
+        partition(folder, tmp_path / "x.parts", n_partitions)
+        folder = tmp_path / "x.parts"
+    with Index.open(folder, encoder=encoder, store=False) as index, ThreadPoolExecutor(THREADS) as threads:
+        before = len(encoder.encoded)
+        names = [document.doc_id for document in CORPUS[:16]]
+        list(threads.map(lambda name: answer(index.search(name, Request(candidates=N))), names))
+        assert len(encoder.encoded) - before == N - 8 and index.snapshot.is_complete
+        together = answer(index.search(names[0], Request(k=N)))
+    with Index.open(folder, encoder=FakeEncoder(), store=False) as index:
+        assert answer(index.search(names[0], Request(k=N, candidates=N))) == together

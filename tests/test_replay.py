@@ -1,20 +1,125 @@
-"""Searches are repeated from stored results, and are equal on the same index."""
+"""A result records where it comes from, and is replayed by that."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from engine.comparison import compare_alone
 from engine.errors import QueryError
 from engine.index import Index
 from engine.replay import check_replayable, kept_query, recorded_results, replay
 from engine.report.contract import envelope
+from engine.result import EncoderState, Provenance, index_state
 from engine.search.request import Request
+from engine.store.snapshot import IndexSnapshot
+from engine.text.document import Document
+from engine.views import Result, result_view
 from indexer.building.builder import build
 from longmatch.index import Index as PublicIndex
 from tests.fakes import FakeEncoder, make_document
+from tests.strict_schema import check
+
+FAKE = EncoderState("fake", "f" * 32)
+SCORING = {
+    "chunk_weight": 0.27,
+    "word_weight": 0.4,
+    "pair_weight": 0.33,
+    "exceeding": 8,
+    "power": 2.0,
+    "root": 0.5,
+    "cover": False,
+}
+
+
+def origin_of(result: Result) -> Provenance:
+    assert result.provenance is not None
+    return result.provenance
+
+
+def test_a_search_records_all_its_parameters(index: Index, corpus: list[Document]) -> None:
+    options = {
+        **{"k": 2, "offset": 1, "where": "year > 2001", "without": "doc004", "skip": ["references"], "exact": True},
+        **{"weights": {"part one": 2.0}, "mode": "similar", "diversify": True, "min_pair": 0.01, "least": 0.0},
+    }
+    result = index.search(corpus[3], Request.of(candidates=5, encode_tokens=900, **options))  # type: ignore[arg-type]
+    assert origin_of(result).parameters == {
+        **options,
+        "without": ["doc004"],
+        "with_itself": False,
+        "before": None,
+        "one_per": None,
+        "candidates": 5,
+        "encode_tokens": 900,
+        "explain": "evidence",
+        "scoring": SCORING,
+    }
+    assert not origin_of(result).is_indexed
+    assert abs((datetime.now(UTC) - datetime.fromisoformat(origin_of(result).time)).total_seconds()) < 600
+
+
+def test_a_search_records_encoder_and_index(index: Index, built_folder: Path, corpus: list[Document]) -> None:
+    found = origin_of(index.search(corpus[3]))
+    assert found.encoder == FAKE
+    assert found.index is not None
+    assert (found.index.path, found.index.n_documents, found.index.generation) == (str(built_folder), 60, 1)
+
+
+def test_a_search_by_id_does_not_record_its_query_among_documents_left_out(index: Index) -> None:
+    found = origin_of(index.search("doc003", Request(without="doc004")))
+    assert found.is_indexed and found.parameters["without"] == ["doc004"]
+
+
+@pytest.mark.slow
+def test_a_query_text_is_stored_unless_it_comes_from_a_file_or_the_index(index: Index, corpus: list[Document]) -> None:
+    kept = check(index.search(replace(corpus[3], source="")).to_dict())["query"]["document"]
+    assert kept["text"] == corpus[3].text
+    assert [section["heading"] for section in kept["sections"]] == [one.heading for one in corpus[3].sections]
+    assert check(index.search(replace(corpus[3], source="a.md")).to_dict())["query"]["document"] is None
+    assert check(index.search("doc003").to_dict())["query"]["document"] is None
+
+
+def test_a_comparison_alone_records_the_encoder_and_no_index(corpus: list[Document]) -> None:
+    comparison = result_view(compare_alone(corpus[0], corpus[1], FakeEncoder()))
+    found = origin_of(comparison)
+    assert (found.encoder, found.index, found.parameters) == (
+        FAKE,
+        None,
+        {"skip": [], "weights": {}, "scoring": SCORING},
+    )
+    check(comparison.to_dict())
+
+
+def test_a_comparison_with_an_index_records_the_index(index: Index, corpus: list[Document]) -> None:
+    found = origin_of(index.compare("doc000", corpus[1]))
+    assert found.is_indexed and found.index == origin_of(index.search(corpus[0])).index
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    build(tmp_path / "x.lm", [make_document(f"d{n}", f"fox and river {n}") for n in range(4)], encoder=FakeEncoder())
+    return tmp_path / "x.lm"
+
+
+def fingerprint(folder: Path) -> str:
+    with IndexSnapshot(folder) as snapshot:
+        return index_state(snapshot).fingerprint
+
+
+def test_a_copy_of_an_index_has_the_same_fingerprint(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "copy.lm")
+    assert fingerprint(tmp_path / "copy.lm") == fingerprint(folder)
+
+
+def test_the_fingerprint_changes_with_a_document(folder: Path) -> None:
+    before = fingerprint(folder)
+    build(folder, [make_document("d1", "fox and house")], encoder=FakeEncoder())
+    assert fingerprint(folder) != before
 
 
 @pytest.mark.slow

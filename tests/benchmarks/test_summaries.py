@@ -15,7 +15,7 @@ from benchmarks.tables.quality import SummaryDetails
 from benchmarks.tasks.summaries import main, make_trial, measure, prepared_systems
 from indexer.origin import Origin
 from tests.benchmarks.made_runs import error_of, run_program
-from tests.benchmarks.scisumm_folder import write_scisumm
+from tests.benchmarks.test_scisumm import write_scisumm
 
 
 @pytest.fixture

@@ -1,8 +1,11 @@
-"""The encoder that training starts from: its dropout and attention are set, and nothing else is changed."""
+"""What a run of training begins with: its folder, its corpora, its encoder, and which documents belong together."""
 
 from __future__ import annotations
 
 import gc
+import gzip
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +20,22 @@ from engine.encoders.loading import load_trainable
 from engine.encoders.smith import SmithEncoder
 from engine.encoders.smith_config import Activation, Combination
 from engine.encoders.tde import TdeEncoder
-from engine.encoders.trainable import MeanEncoder
-from engine.errors import EncoderError, TrainingError
+from engine.encoders.trainable import MeanEncoder, TrainableEncoder
+from engine.errors import DocumentError, EncoderError, MissingExtra, TrainingError
+from engine.training.corpus import TrainingCorpus
+from engine.training.pair_tasks import Classes, Graph
+from indexer.building.report import BuildReport
+from indexer.training.recipe import SectionsObjective, TextPairsObjective
+from indexer.training.run import (
+    _IndexProgress,
+    check_start,
+    negatives,
+    place_of,
+    read_documents,
+    read_with_pairs,
+    section_contrast,
+    text_pairs,
+)
 from indexer.training.start import (
     Kind,
     LongSizes,
@@ -31,8 +48,168 @@ from indexer.training.start import (
     starting_encoder,
     topic_texts,
 )
-from tests.fakes import make_document
+from tests.fakes import make_corpus, make_document
+from tests.fakes import make_corpus as make_documents
+from tests.indexer.training_corpus import write_corpus, write_documents
 from tests.indexer.training_sizes import COLDE, SMITH, TDE
+
+
+def test_a_new_folder_an_empty_one_and_that_of_a_run_are_accepted(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "begun" / "run").mkdir(parents=True)
+    (tmp_path / "begun" / "README.md").touch()
+    (tmp_path / "indexed" / "indexes").mkdir(parents=True)
+    (tmp_path / "indexed" / ".gitattributes").touch()
+    for name in ("new", "empty", "begun", "indexed"):
+        check_start(tmp_path / name, "all-MiniLM-L6-v2", "cpu")
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").touch()
+    message = (
+        rf"^{tmp_path} holds corpus.jsonl, and no run to go on with; OUT, which comes first, must be a new folder$"
+    )
+    with pytest.raises(TrainingError, match=message):
+        check_start(tmp_path, "all-MiniLM-L6-v2", "cpu")
+    with pytest.raises(TrainingError, match=rf"^{tmp_path / 'corpus.jsonl'} is a file; name a folder for the encoder$"):
+        check_start(tmp_path / "corpus.jsonl", "all-MiniLM-L6-v2", "cpu")
+
+
+def test_the_encoder_itself_is_not_overwritten(tmp_path: Path) -> None:
+    message = rf"^{tmp_path} is the encoder that training starts from; name another folder for the new one$"
+    with pytest.raises(TrainingError, match=message):
+        check_start(tmp_path, str(tmp_path / "." / ""), None)
+
+
+def test_a_missing_package_is_an_error_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "accelerate", None)
+    with pytest.raises(MissingExtra, match=r"^training needs accelerate; install it: pip install 'accelerate"):
+        check_start(tmp_path / "new", "all-MiniLM-L6-v2", "cpu")
+
+
+def test_a_missing_device_is_an_error_before_the_run(tmp_path: Path) -> None:
+    with pytest.raises(EncoderError, match=r"^device 'tpu' cannot be used \(.+\); see what there is: longmatch d"):
+        check_start(tmp_path / "new", "all-MiniLM-L6-v2", "tpu")
+
+
+def test_a_task_is_named_by_the_suffix_of_its_files(tmp_path: Path) -> None:
+    folder = write_corpus(tmp_path / "papers", suffix="_citation")
+    assert place_of(f"{folder}:_citation") == (folder, "_citation")
+    (corpus,) = read_with_pairs([f"{folder}:_citation"], label=None)
+    assert corpus.name == "papers" and corpus.n_pairs == 28
+
+
+def test_a_colon_in_the_name_of_a_folder_is_no_suffix(tmp_path: Path) -> None:
+    folder = write_corpus(tmp_path / "a:b")
+    assert place_of(folder) == (folder, "")
+
+
+def test_labels_stand_in_for_pairs(tmp_path: Path) -> None:
+    folder = write_corpus(tmp_path / "papers", has_pairs=False)
+    (corpus,) = read_with_pairs([folder], label="topic")
+    assert corpus.n_pairs == 28
+
+
+@pytest.mark.parametrize("name", ["notes.jsonl", "notes.jsonl.gz"])
+def test_documents_are_read_from_a_file(tmp_path: Path, name: str) -> None:
+    file = write_documents(tmp_path / "notes.jsonl", make_corpus(5))
+    if name.endswith(".gz"):
+        (tmp_path / name).write_bytes(gzip.compress(file.read_bytes()))
+    (corpus,) = read_documents([tmp_path / name])
+    assert corpus.name == "notes" and list(corpus.documents) == [f"doc{n:03d}" for n in range(5)]
+    assert corpus.trainable == list(corpus.documents) and not corpus.pairs and not corpus.valid
+
+
+def test_documents_are_read_from_a_folder_of_any_files(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# A\n\nThe old fox.\n")
+    (tmp_path / "notes" / "b.txt").write_text("The young dog.\n")
+    (tmp_path / "notes" / "c.pdf").write_bytes(b"no pdf at all")
+    (corpus,) = read_documents([tmp_path / "notes"])
+    assert list(corpus.documents) == ["a.md", "b.txt"] and corpus.n_unreadable == 1
+
+
+@pytest.mark.slow
+def test_files_of_one_document_are_one_corpus(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    files = [tmp_path / "notes" / name for name in ("a.md", "b.txt")]
+    for file in files:
+        file.write_text("The old fox.\n")
+    lines = write_documents(tmp_path / "more.jsonl", make_corpus(3))
+    corpora = read_documents([files[0], lines, files[1]])
+    assert [(corpus.name, len(corpus.documents)) for corpus in corpora] == [("more", 3), ("notes", 2)]
+
+
+def test_the_checksum_of_documents_is_that_of_their_text(tmp_path: Path) -> None:
+    one, same = (write_documents(tmp_path / name / "x.jsonl", make_corpus(4)) for name in ("one", "same"))
+    other = write_documents(tmp_path / "other" / "x.jsonl", make_corpus(4, seed=1))
+    checksums = [read_documents([file])[0].checksum for file in (one, same, other)]
+    assert checksums[0] == checksums[1] != checksums[2] and len(checksums[0]) == 12
+
+
+def test_a_folder_of_the_benchmarks_keeps_its_judgments(tmp_path: Path) -> None:
+    (corpus,) = read_documents([write_corpus(tmp_path / "papers")])
+    assert set(corpus.valid) == {"doc000", "doc001"} == set(corpus.documents) - set(corpus.trainable)
+
+
+def test_two_tasks_of_a_folder_have_two_names(tmp_path: Path) -> None:
+    folder = write_corpus(write_corpus(tmp_path / "papers"), suffix="_citation")
+    corpora = read_with_pairs([folder, f"{folder}:_citation"], label=None)
+    assert [corpus.name for corpus in corpora] == ["papers", "papers_citation"]
+
+
+@pytest.mark.parametrize(
+    ("names", "label", "message"),
+    [
+        ("one/papers other/papers", None, "2 corpora have the name 'papers': {0} and {1}; name each once, or rename a"),
+        ("mean", None, "a corpus cannot have the name 'mean', which stands for the mean of all; rename it"),
+        (
+            "papers",
+            None,
+            "{0} has no train_pairs.tsv, so no pairs to learn from; add that file, name a metadata field (--set "
+            "label=FIELD), or learn from the documents alone: --objective docsplit",
+        ),
+        ("citing", None, "{0} has no train_pairs.tsv, so no pairs to learn from; name one of its tasks: {0}:_citation"),
+        ("papers", "colour", "no two of 22 documents share a value of the metadata field 'colour'"),
+        (
+            "absent",
+            None,
+            "{0} does not exist; pairs are read from a folder with corpus.jsonl and train_pairs.tsv, and --objective "
+            "docsplit learns from documents alone",
+        ),
+        ("papers/corpus.jsonl", None, "{0} is a file; pairs are read from a folder"),
+    ],
+)
+def test_a_corpus_without_pairs_or_without_a_name_of_its_own_is_refused(
+    tmp_path: Path, names: str, label: str | None, message: str
+) -> None:
+    paths = [tmp_path / name for name in names.split()]
+    for folder in ("one/papers", "other/papers", "mean"):
+        write_corpus(tmp_path / folder)
+    write_corpus(tmp_path / "papers", has_pairs=False)
+    write_corpus(tmp_path / "citing", suffix="_citation")
+    with pytest.raises(TrainingError) as raised:
+        read_with_pairs(paths, label=label)
+    assert str(raised.value).startswith(message.format(*paths))
+
+
+def test_a_corpus_without_pairs_is_read_where_none_are_needed(tmp_path: Path) -> None:
+    folder = write_corpus(tmp_path / "papers", has_pairs=False)
+    assert not read_with_pairs([folder], label=None, needs_pairs=False)[0].pairs
+
+
+def test_documents_need_a_path_that_exists(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match=f"^{tmp_path / 'absent'} does not exist and no file matches it"):
+        read_documents([tmp_path / "absent"])
+    with pytest.raises(TrainingError, match=r"^no corpus was named; name one folder at least$"):
+        read_documents([])
+
+
+def test_documents_that_cannot_be_read_are_no_corpus(tmp_path: Path) -> None:
+    (tmp_path / "bad.pdf").write_bytes(b"no pdf at all")
+    message = rf"^{tmp_path / 'bad.pdf'} holds no readable document \(1 were not read\)$"
+    with pytest.raises(TrainingError, match=message):
+        read_documents([tmp_path / "bad.pdf"])
 
 
 def begun(start: Start) -> MeanEncoder:
@@ -206,3 +383,113 @@ def test_topic_texts_are_documents_and_drawn_sentences_of_each() -> None:
         len(texts) == 5 and texts[4] == "Four." and {text.strip() for text in texts[2:4]} < {"One.", "Two.", "Three."}
     )
     assert len(topic_texts(documents, seed=0)) == 6
+
+
+TEXT = "The old fox runs over the river bank. A young dog sleeps."
+SECTIONS = SectionsObjective()
+
+
+def corpus_of(
+    name: str, pairs: dict[str, list[str]] | None = None, topics: list[object] | None = None
+) -> TrainingCorpus:
+    """Documents a to f, of which f is blank."""
+    documents = {
+        doc_id: make_document(doc_id, " " if doc_id == "f" else f"{TEXT} {name} {doc_id}.", metadata={"topic": topic})
+        for doc_id, topic in zip("abcdef", topics or range(6), strict=True)
+    }
+    judged = {query: dict.fromkeys(targets, 1) for query, targets in (pairs or {}).items()}
+    return TrainingCorpus(name, documents, pairs=judged, related=judged)
+
+
+@pytest.fixture(scope="module")
+def colde(bert_folder: Path) -> TrainableEncoder:
+    new = NewEncoder(Kind.COLDE, sizes=COLDE)
+    return make_encoder(new, str(bert_folder), (), seed=0, device="cpu").encoder
+
+
+@pytest.fixture(scope="module")
+def tde(bert_folder: Path) -> TrainableEncoder:
+    new = NewEncoder(Kind.TDE, sizes={**TDE, "max_df": "1", "min_df": "1"})
+    return make_encoder(new, str(bert_folder), [TEXT], seed=0, device="cpu").encoder
+
+
+def test_pairs_of_several_corpora_make_one_graph(colde: TrainableEncoder) -> None:
+    corpora = [corpus_of("one", {"a": ["b", "f"]}), corpus_of("two", {"a": ["c"]})]
+    task = section_contrast(colde, corpora, SECTIONS, seed=5)
+    assert [one.document.text[-6:] for one in task.documents] == ["one a.", "one b.", "two a.", "two c."]
+    assert isinstance(task.relation, Graph) and task.settings.seed == 5
+    assert task.relation.neighbours == [{1}, {0}, {3}, {2}]
+
+
+def test_labels_make_classes_that_corpora_do_not_share(colde: TrainableEncoder) -> None:
+    topics = [1, 1, ["x", "y"], ["x"], None, 1]
+    corpora = [corpus_of("one", topics=topics), corpus_of("two", topics=topics)]
+    task = section_contrast(colde, corpora, replace(SECTIONS, label="topic"), seed=0)
+    assert isinstance(task.relation, Classes) and task.relation.labels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [one.document.doc_id for one in task.documents] == list("abcd") * 2
+
+
+def test_an_unknown_label_is_refused_with_the_names_of_the_fields(colde: TrainableEncoder) -> None:
+    with pytest.raises(TrainingError, match=r"^no document has the metadata field 'colour'; they have topic$"):
+        section_contrast(colde, [corpus_of("one")], replace(SECTIONS, label="colour"), seed=0)
+
+
+def test_pairs_and_labels_do_not_mix(colde: TrainableEncoder) -> None:
+    message = r"^two has no pairs, the other corpora have; train on one kind at a time$"
+    with pytest.raises(TrainingError, match=message):
+        section_contrast(
+            colde, [corpus_of("one", {"a": ["b"]}), corpus_of("two")], replace(SECTIONS, label="topic"), seed=0
+        )
+
+
+def test_negatives_are_hard_first_and_never_related() -> None:
+    corpus = corpus_of("one", {"a": ["b"]})
+    for seed in range(20):
+        drawn = negatives(corpus, "a", ["c", "d"], 3, np.random.default_rng(seed))
+        assert set(drawn[:2]) == {"c", "d"} and drawn[2] in ("e", "f")
+    assert set(negatives(corpus, "a", (), 9, np.random.default_rng(0))) == set("cdef")
+    assert negatives(corpus, "a", ["c"], 0, np.random.default_rng(0)) == []
+
+
+def test_text_pairs_are_the_pairs_and_negatives_of_their_corpus(tde: TrainableEncoder) -> None:
+    corpora = [corpus_of("one", {"a": ["b", "c"], "b": ["f"]}), corpus_of("two", {"a": ["b"]})]
+    objective = TextPairsObjective(negatives_per_positive=2)
+    task = text_pairs(tde, corpora, [lambda query_id: ["e"], None], objective, seed=0)
+    ids = [text.document.text[-6:-1] for text in task._texts]
+    found = [(ids[pair.query], ids[pair.target], pair.matches) for pair in task.pairs]
+    assert {pair for pair in found if pair[2]} == {
+        ("one a", "one b", True),
+        ("one a", "one c", True),
+        ("two a", "two b", True),
+    }
+    unmatched: dict[str, list[str]] = {}
+    for query, target, matches in found:
+        if not matches:
+            unmatched.setdefault(query, []).append(target)
+    assert sorted(unmatched) == ["one a", "one b", "two a"]
+    assert sorted(unmatched["one a"]) == ["one d", "one e"]  # wanted: 4; there are d, e and the blank f
+    hard, drawn = unmatched["one b"]
+    assert hard == "one e" and drawn in ("one a", "one c", "one d")
+    assert set(unmatched["two a"]) < {"two c", "two d", "two e"}
+    assert len(set(unmatched["two a"])) == len(unmatched["two a"])  # 2, or 1 where the blank f is drawn
+    assert not any("f" in target for _, target, _ in found)  # blank
+
+
+def test_of_many_positives_some_are_drawn(tde: TrainableEncoder) -> None:
+    objective = TextPairsObjective(positives_per_query=2)
+    everyone = {doc_id: [other for other in "abcde" if other != doc_id] for doc_id in "abcde"}
+    task = text_pairs(tde, [corpus_of("one", everyone)], [None], objective, seed=0)
+    assert sum(pair.matches for pair in task.pairs) == 10
+    assert torch.tensor([pair.query for pair in task.pairs if pair.matches]).bincount().tolist() == [2] * 5
+
+
+def test_progress_of_indexing_is_logged_at_intervals() -> None:
+    lines: list[str] = []
+    documents = {one.doc_id: one for one in make_documents(40)}
+    progress = _IndexProgress(TrainingCorpus("papers", documents), lines.append)
+    progress(BuildReport(n_unchanged=10))
+    assert lines == []  # too soon
+    progress._last -= 60
+    progress(BuildReport(n_unchanged=20))
+    progress(BuildReport(n_unchanged=30))
+    assert lines == ["papers: 20 of 40 documents indexed"]

@@ -1,4 +1,4 @@
-"""Containment scores the share of the query that a document contains; a copy inside a longer document scores 1."""
+"""Containment, comparisons of two documents, and the least score of a pair."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from math import log
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import longmatch
+from engine.errors import QueryError
 from engine.index import Index
 from engine.result import Status
 from engine.search.request import Request
@@ -19,6 +22,40 @@ from engine.words.apart import title_span
 from engine.words.segmenter import segmenter_of
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.search.test_on_demand import few_first_vectors
+from tests.strict_schema import check
+
+FOX = "The old fox hunts at night in the dark."
+DOG = "The old fox sleeps at night by the house."
+
+
+def test_texts_files_dicts_and_documents_are_compared(tmp_path: Path) -> None:
+    file = tmp_path / "dog.txt"
+    file.write_text(DOG)
+    scores = {
+        longmatch.compare(FOX, other, encoder=FakeEncoder())[0].score
+        for other in (DOG, file, str(file), {"text": DOG}, longmatch.Document.from_text(DOG))
+    }
+    assert len(scores) == 1 and 0 < scores.pop() < 1
+
+
+def test_weights_and_skipped_kinds_apply_to_a_comparison() -> None:
+    query = {"sections": [{"heading": "Claims", "text": 40 * FOX}, {"heading": "Appendix", "text": 40 * DOG}]}
+    found = longmatch.compare(query, DOG, encoder=FakeEncoder(), skip="appendix", weights={"claims": 3})
+    assert {pair.query_section for pair in found[0].pairs} == {0}
+    with pytest.raises(QueryError, match="the weights are list; pass a dict"):
+        longmatch.compare(query, DOG, encoder=FakeEncoder(), weights=["claims"])  # type: ignore[arg-type]
+
+
+def test_an_index_gives_the_score_of_its_search(tmp_path: Path) -> None:
+    records = [{"id": "dog", "text": DOG}, {"id": "sea", "text": "The sea is deep and wide."}]
+    with longmatch.build(tmp_path / "x.lm", records, encoder=FakeEncoder()) as index:
+        expected = next(hit for hit in index.search(FOX) if hit.doc_id == "dog")
+        found = longmatch.compare(FOX, index.document("dog"), index=index)
+        assert found[0].score == expected.score and found[0].pairs == expected.pairs
+        assert [str(one) for one in found[0].snippets(1)] == [str(one) for one in expected.snippets(1)]
+        with pytest.raises(QueryError, match="exclude each other"):
+            longmatch.compare(FOX, DOG, index=index, encoder=FakeEncoder())
+
 
 CORPUS = make_corpus(40)
 QUERY = CORPUS[7]
@@ -114,3 +151,31 @@ def test_candidates_by_containment_are_encoded(tmp_path: Path, monkeypatch: pyte
         result = index.search(QUERY, Request(k=1, mode="containment", candidates=1))
         assert result.encoding is not None and result.encoding.n_encoded_now == 1
         assert (result[0].doc_id, result[0].has_vectors) == ("has all", True)
+
+
+@pytest.mark.slow
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(number=st.integers(0, 59), least=st.sampled_from([0.001, 0.02, 0.05, 1.0]))
+def test_small_pairs_are_one_part_of_the_sum(index: Index, corpus: list[Document], number: int, least: float) -> None:
+    plain = index.search(corpus[number], Request(k=6, with_itself=True))
+    found = index.search(corpus[number], Request(k=6, min_pair=least, with_itself=True))
+    assert [(hit.doc_id, hit.score) for hit in found] == [(hit.doc_id, hit.score) for hit in plain]
+    check(found.to_dict())
+    check(found.to_dict(n_pairs=1))
+    for hit, whole in zip(found, plain, strict=True):
+        assert list(hit.pairs) == [pair for pair in whole.pairs if pair.contribution >= least]
+        small = [pair for pair in whole.pairs if pair.contribution < least]
+        assert hit.breakdown.n_pairs == len(whole.pairs)
+        assert (hit.breakdown.small is None) == (not small)
+        if hit.breakdown.small is not None:
+            assert hit.breakdown.small.contribution == pytest.approx(sum(pair.contribution for pair in small))
+            assert hit.breakdown.small.words == pytest.approx(sum(pair.words for pair in small))
+        assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-5)
+
+
+@pytest.mark.parametrize("least", [0.05, 1.0])
+def test_views_show_the_share_of_small_pairs(index: Index, corpus: list[Document], least: float) -> None:
+    result = index.search(corpus[3], Request(k=1, min_pair=least, without="doc003", with_itself=True))
+    (small,) = [one for one in result.to_dict()["hits"][0]["by_section"]["rest"] if one["kind"] == "small"]
+    for view in (str(result), result.to_html(), result._repr_html_()):
+        assert "small section pairs" in view and f"{100 * small['share']:.1f} %" in view

@@ -20,7 +20,7 @@ from engine.views import Result
 from engine.words.segmenter import segmenter_of
 from tests.fakes import make_corpus
 from tests.strict_schema import check
-from tests.text.test_section_kinds import BODY, CITED
+from tests.text.test_headings import BODY, CITED
 
 NAMES = ("part one", "part two", "part three")
 

@@ -1,20 +1,24 @@
-"""The claim chart: cells have the strongest passage of a row, and contributions of the breakdown."""
+"""Charts by section: rows of claims, maps of sections, and evidence in lines."""
 
 from __future__ import annotations
 
 import csv
 import io
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import docx
 import lxml.html
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.index import Index
 from engine.report.chart import Chart, chart_csv, chart_docx, chart_html, claim_chart
+from engine.report.page import MOST_CELLS, Mark, Run, excerpts, marked_runs, section_map
 from engine.scoring.evidence import Floor
-from engine.scoring.parts import Breakdown, ChunkPart, SectionPair
+from engine.scoring.parts import Breakdown, ChunkPart, SectionPair, pair_columns
 from engine.text.document import Document
 from engine.text.segmentation import Span
 from engine.text.units import Unit, divide_by
@@ -133,3 +137,76 @@ def test_control_characters_do_not_break_a_word_file(tmp_path: Path) -> None:
     with Index.open(tmp_path / "x.lm") as index:
         made = claim_chart(index.search(odd), (0,))
     assert docx.Document(io.BytesIO(chart_docx(made, Unit.SECTION))).paragraphs[0].text == "odd  title"
+
+
+def document(n_sections: int) -> Document:
+    return make_document("d", [(f"Part {number}", "fox and river. ") for number in range(n_sections)])
+
+
+def test_cells_are_shaded_by_the_root_of_their_share() -> None:
+    pairs = [SectionPair(1, 0, 0.08, ()), SectionPair(0, 1, 0.02, ()), SectionPair(0, 2, 0.0199, ())]
+    found = section_map(document(2), document(3), pair_columns(pairs), [(1, 0)])
+    assert (found.n_rows, found.n_columns, found.cell, found.most) == (2, 3, 24, 0.08)
+    assert found.shades == ((4, "M24 0h48v24h-48z"), (8, "M0 24h24v24h-24z"))
+    assert found.cells == ((1, 0, 0.08), (0, 1, 0.02), (0, 2, 0.0199))
+
+
+def test_matches_that_are_shown_are_numbered_and_named() -> None:
+    pairs = pair_columns([SectionPair(1, 2, 0.08, ()), SectionPair(0, 1, 0.04, ())])
+    found = section_map(document(2), document(3), pairs, [(1, 2)])
+    (shown,) = found.shown
+    assert (shown.x, shown.y, shown.match, shown.title) == (48, 24, 1, "match 1: Part 1 → Part 2")
+    assert found.is_numbered
+
+
+def test_a_large_map_names_as_many_rows_as_there_is_room_for() -> None:
+    large = document(300)
+    pairs = [SectionPair(row, column, 0.001, ()) for row in range(300) for column in range(0, 300, 2)]
+    found = section_map(large, large, pair_columns(pairs), [])
+    assert found.cell == 3 and not found.is_numbered
+    assert [label.text for label in found.rows][:2] == ["1 Part 0", "6 Part 5"]
+    assert len(found.shades) == 1
+    assert (len(found.cells), found.n_cells) == (MOST_CELLS, 45_000)
+
+
+def test_a_hit_without_parts_has_an_empty_map() -> None:
+    found = section_map(document(1), document(1), pair_columns([]), [])
+    assert (found.shades, found.shown, found.most) == ((), (), 0.0)
+
+
+TEXT = "The old fox crosses the wide river."
+
+
+def test_passages_that_overlap_share_a_run() -> None:
+    marks = [Mark(Span(4, 19), 1), Mark(Span(12, 28), 2)]
+    assert marked_runs(TEXT, Span(0, 35), marks) == [
+        Run((), (("The ", False),)),
+        Run((1,), (("old fox ", False),)),
+        Run((1, 2), (("crosses", False),)),
+        Run((2,), ((" the wide", False),)),
+        Run((), ((" river.", False),)),
+    ]
+
+
+_SPANS = st.tuples(st.integers(0, 35), st.integers(0, 35)).map(lambda ends: Span(min(ends), max(ends)))
+_MARKS = st.lists(st.builds(Mark, _SPANS, st.integers(1, 3), st.booleans()), max_size=8)
+
+
+@given(_SPANS, _MARKS)
+def test_runs_join_to_the_text_and_know_their_passages(span: Span, marks: list[Mark]) -> None:
+    runs = marked_runs(TEXT, span, marks)
+    assert "".join(text for run in runs for text, _ in run.pieces) == TEXT[span.start : span.stop]
+    assert all(one.matches != other.matches for one, other in pairwise(runs))
+    at = span.start
+    for run in runs:
+        for text, is_word in run.pieces:
+            for place in range(at, at + len(text)):
+                over = [mark for mark in marks if mark.span.start <= place < mark.span.stop]
+                assert is_word == any(mark.is_word for mark in over)
+                assert run.matches == tuple(sorted({mark.match for mark in over if not mark.is_word}))
+            at += len(text)
+
+
+def test_excerpts_stay_in_the_section_and_join_where_they_meet() -> None:
+    focuses = [Span(60, 70), Span(12, 20), Span(22, 30)]
+    assert excerpts(Span(10, 75), focuses, 5) == [Span(10, 35), Span(55, 75)]

@@ -27,7 +27,7 @@ from engine.words.counts import count_documents
 from engine.words.likelihood import collect
 from engine.words.segmenter import segmenter_of
 from tests.fakes import make_document
-from tests.text.test_section_kinds import BODY, CITED, THANKS, document
+from tests.text.test_headings import BODY, CITED, THANKS, document
 
 
 def encoded(lengths: list[int], seed: int = 0) -> EncodedDocument:

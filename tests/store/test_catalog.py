@@ -1,15 +1,20 @@
-"""Opening of the catalog, and its named values."""
+"""Tables of the catalog, lookups in it, and the rows and texts of documents."""
 
 from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from engine.errors import IndexDamaged, IndexMismatch, StorageError
+from engine.errors import IndexDamaged, IndexMismatch, QueryError, StorageError
+from engine.index import Index
+from engine.search.request import Request
 from engine.store.catalog import (
     CATALOG_FILE,
     FORMAT,
@@ -20,10 +25,15 @@ from engine.store.catalog import (
     read_opened,
     reading,
 )
-from engine.store.checks import read_meta, record_tables
+from engine.store.checks import content_hash, read_meta, record_tables, stored_documents
+from engine.store.lookup import Field, check_fields, stored_fields, stored_hashes, stored_values
+from engine.store.snapshot import IndexSnapshot
 from engine.store.writable import create_tables, engine_of, write_meta
+from engine.store.writer import Writer
+from engine.text.document import Document, MetadataValue
+from engine.text.segmentation import Section
 from indexer.building.builder import build
-from tests.fakes import FakeEncoder, make_corpus
+from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
 def write(path: Path, values: dict[str, Any]) -> None:
@@ -110,3 +120,191 @@ def test_the_newest_row_has_the_highest_key() -> None:
     shards = [(2, "b", 1, "", 1, 1, "{}"), (3, "c", 1, "", 1, 1, "{}")]
     found = newest({"shards": shards}, "shards")
     assert (found.id, found.file) == (3, "c")
+
+
+def test_documents_are_there_once_they_are_committed(tmp_path: Path) -> None:
+    fox, dog = make_document("fox", "a fox"), make_document("dog", "a dog")
+    with Writer(tmp_path / "x.lm") as writer:
+        writer.claim({"name": "fake", "fingerprint": "f", "width": 32})
+        assert stored_hashes(writer.folder, ["fox", "dog"]) == {}
+        writer.commit(list(zip([fox], FakeEncoder().encode([fox]), strict=True)))
+        assert stored_hashes(writer.folder, ["fox", "dog"]) == {"fox": content_hash(fox)}
+        writer.commit(list(zip([dog], FakeEncoder().encode([dog]), strict=True)))
+        assert stored_hashes(writer.folder, ["dog", "fox"]) == {"fox": content_hash(fox), "dog": content_hash(dog)}
+        assert stored_hashes(writer.folder, []) == {}
+
+
+METADATA: list[dict[str, MetadataValue]] = [
+    {"year": 2019, "venue": "ACL", "authors": ["Ann", "Ben"], "open": True},
+    {"year": 2021.5, "venue": "ACL", "authors": "Cem", "note": None},
+    {"venue": "EMNLP", "a `b`": "x", "authors": ["Ann"]},
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fields") / "x.lm"
+    documents = [
+        make_document(f"d{number}", f"the fox {number} runs", metadata=one) for number, one in enumerate(METADATA)
+    ]
+    build(path, documents, encoder=FakeEncoder(), factory="scan")
+    return path
+
+
+def test_fields_have_types_counts_and_examples(folder: Path) -> None:
+    assert stored_fields(folder) == [
+        Field("a `b`", ("text",), 1, ("x",)),
+        Field("authors", ("list", "text"), 3, ("Ann", "Ben", "Cem")),
+        Field("open", ("true or false",), 1, (True,)),
+        Field("venue", ("text",), 3, ("ACL", "EMNLP")),
+        Field("year", ("number",), 2, (2019, 2021.5)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "containing", "values"),
+    [
+        ("venue", "", [("ACL", 2), ("EMNLP", 1)]),
+        ("authors", "", [("Ann", 2), ("Ben", 1), ("Cem", 1)]),
+        ("authors", "E", [("Ben", 1), ("Cem", 1)]),
+        ("year", "21", [(2021.5, 1)]),
+        ("open", "", [(True, 1)]),
+        ("open", "1", []),
+        ("a `b`", "", [("x", 1)]),
+        ("venue", "%", []),
+        ("note", "", []),
+        ("absent", "", []),
+    ],
+)
+def test_values_are_counted_by_documents(
+    folder: Path, name: str, containing: str, values: list[tuple[object, int]]
+) -> None:
+    assert stored_values(folder, name, containing=containing) == values
+
+
+def test_the_commonest_values_come_first_up_to_a_limit(folder: Path) -> None:
+    assert stored_values(folder, "authors", limit=1) == [("Ann", 2)]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "year >= 2019",
+        "doc_id = 'd1' or title like '%' or source = 'x'",
+        "absent exists",
+        "not absent exists and year > 1",
+    ],
+)
+def test_known_fields_and_tests_for_presence_pass(folder: Path, where: str) -> None:
+    with IndexSnapshot(folder) as snapshot:
+        check_fields(snapshot, where)
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("yeer >= 2019", "no document has the field 'yeer'; did you mean 'year'? there are a `b`"),
+        ("VENUE = 'ACL'", "did you mean 'venue'?"),
+        ("year > 1 and (note = 'x' or venue = 'ACL')", "no document has the field 'note'"),
+        ("absent != 1", "no document has the field 'absent'; there are"),
+    ],
+)
+def test_an_unknown_field_is_refused_with_those_that_exist(folder: Path, where: str, told: str) -> None:
+    with IndexSnapshot(folder) as snapshot, pytest.raises(QueryError) as error:
+        check_fields(snapshot, where)
+    assert told in str(error.value) and "longmatch show INDEX --fields" in str(error.value)
+
+
+def test_the_error_for_documents_without_metadata_names_other_fields(tmp_path: Path) -> None:
+    build(tmp_path / "x.lm", [make_document("d", "the fox runs")], encoder=FakeEncoder(), factory="scan")
+    expected = "the documents have no metadata; filter by doc_id, title or source"
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot, pytest.raises(QueryError, match=expected):
+        check_fields(snapshot, "year = 1")
+
+
+def test_a_search_refuses_unknown_fields_and_documents(folder: Path) -> None:
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        with pytest.raises(QueryError, match="did you mean 'year'"):
+            index.search("d0", Request(where="yeer = 2019"))
+        with pytest.raises(QueryError, match="no document 'd9'"):
+            index.search("d0", Request(without="d9"))
+
+
+def test_documents_are_left_out_on_request(folder: Path) -> None:
+    query = make_document("q", "the fox 1 runs", title="d1")
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        assert {hit.doc_id for hit in index.search(query, Request(with_itself=True))} == {"d0", "d1", "d2"}
+        assert {hit.doc_id for hit in index.search(query, Request(without="d1", with_itself=True))} == {"d0", "d2"}
+        found = index.search("d0", Request(without=["d1"]))
+        assert [hit.doc_id for hit in found] == ["d2"] and found.n_searched == 1
+
+
+def test_copies_have_the_same_title_text_and_sections(folder: Path) -> None:
+    with Index.open(folder, encoder=FakeEncoder()) as index:
+        same = index.document("d1")
+        assert index.copies(make_document("other", "the fox 1 runs", title=same.title)) == ["d1"]
+        assert index.copies(make_document("other", "the fox 1 runs.", title=same.title)) == []
+
+
+DOCUMENT = Document(
+    doc_id="a/ü 'b\".md",
+    title="Ein “Titel”",
+    text="Zero\x00, tab\t, emoji 🦊, line\u2028break, e\u0301.\n" * 3,
+    sections=(Section("", (), 0, 40), Section("H “q”", ("A", "H “q”"), 40, 120, n_merged=3, part=2, n_parts=5)),
+    metadata={"a.b c": "x", "n": 2**62, "f": 0.1, "yes": True, "none": None, "list": ["é", 1, False, None]},
+    source="/tmp/ä b.md",
+    pages=(0, 17, 55),
+)
+
+
+def test_a_document_comes_back_equal(tmp_path: Path, encoder: FakeEncoder) -> None:
+    with Writer(tmp_path / "x.lm") as writer:
+        ids = writer.commit([(DOCUMENT, encoder.encode([DOCUMENT])[0])])
+        with writer.read() as connection:
+            ((document, coverage),) = stored_documents(connection, ids)
+    assert document == DOCUMENT
+    assert coverage == encoder.segment(DOCUMENT).coverage
+
+
+def test_documents_come_in_the_requested_order(tmp_path: Path, encoder: FakeEncoder) -> None:
+    documents = [make_document(name, "some words") for name in "abc"]
+    with Writer(tmp_path / "x.lm") as writer:
+        one, two, three = writer.commit(list(zip(documents, encoder.encode(documents), strict=True)))
+        with writer.read() as connection:
+            found = stored_documents(connection, [three, 999, one, two])
+    assert [document.doc_id for document, _ in found] == ["c", "a", "b"]
+
+
+@pytest.mark.slow
+def test_more_documents_than_one_statement_takes_come_back(tmp_path: Path) -> None:
+    encoder = FakeEncoder(width=1)
+    documents = [make_document(f"d{number}", "w") for number in range(1201)]
+    with Writer(tmp_path / "x.lm") as writer:
+        ids = writer.commit(list(zip(documents, encoder.encode(documents), strict=True)))
+        with writer.read() as connection:
+            found = stored_documents(connection, ids[::-1])
+    assert [document.doc_id for document, _ in found] == [f"d{number}" for number in range(1200, -1, -1)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"text": "other"},
+        {"title": "other"},
+        {"sections": (Section("", (), 0, 41), Section("H “q”", ("A", "H “q”"), 41, 120))},
+        {"sections": (Section("G", ("G",), 0, 40), *DOCUMENT.sections[1:])},
+    ],
+)
+def test_the_hash_changes_with_all_that_the_encoder_sees(change: dict[str, object]) -> None:
+    assert content_hash(replace(DOCUMENT, **change)) != content_hash(DOCUMENT)  # type: ignore[arg-type]
+
+
+def test_the_hash_ignores_doc_id_metadata_and_source() -> None:
+    changed = replace(DOCUMENT, doc_id="other", metadata={}, source="elsewhere")
+    assert content_hash(changed) == content_hash(DOCUMENT)
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.text(min_size=1, max_size=5))
+def test_text_that_moves_between_title_and_body_changes_the_hash(title: str, text: str, moved: str) -> None:
+    one = Document("d", title + moved, text, ())
+    assert content_hash(one) != content_hash(Document("d", title, moved + text, ()))

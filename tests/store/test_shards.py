@@ -1,21 +1,45 @@
-"""A shard read again is what was written, in half precision."""
+"""Shards, gathered reads of them, and files of arrays."""
 
 from __future__ import annotations
 
+import sqlite3
+import tracemalloc
+from contextlib import closing
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.numpy
 from safetensors.numpy import load_file
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import StorageError
+from engine.store import shards
 from engine.store.durable import checksum
-from engine.store.shards import Shard, map_file, parse_shard, part_digests, shard_arrays, shard_file, write_shard
+from engine.store.gathering import name_key
+from engine.store.reference import content_key
+from engine.store.shards import (
+    Shard,
+    as_float32,
+    coarse,
+    map_file,
+    mapped_tensors,
+    parse_shard,
+    part_digests,
+    save_file,
+    shard_arrays,
+    shard_file,
+    write_shard,
+)
+from engine.store.snapshot import IndexSnapshot
+from engine.store.writer import Writer
 from engine.text.segmentation import Chunk, Coverage
 from engine.words.counts import PackedTable, PackedWords, WordTables, count_documents, unpacked
-from engine.words.segmenter import WordSegmenter
+from engine.words.segmenter import WordSegmenter, segmenter_of
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
+from tests.store.written import ENCODER
 
 _COLUMNS = ("lows", "middles", "highs", "counts", "starts", "count_starts", "occurrences")
 
@@ -89,3 +113,134 @@ def test_shards_are_named_by_number() -> None:
 def test_the_error_for_a_shard_that_vanishes_names_it(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"000001\.safetensors has vanished; check that no other program"):
         part_digests(tmp_path / "000001.safetensors")
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_counts_come_in_the_requested_order(tmp_path: Path, apart: bool) -> None:
+    corpus = make_corpus(8)
+    build(tmp_path / "x.lm", corpus[:4], encode="none")
+    build(tmp_path / "x.lm", corpus[4:], encode="none")
+    positions = np.array([6, 1, 3, 4])
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot:
+        found = snapshot.words(positions, apart=apart)
+        expected = count_documents(segmenter_of(snapshot.language or "none"), [corpus[at] for at in positions])
+        places, packed = snapshot.packed_words(positions)
+        assert sorted(places.tolist()) == [0, 1, 2, 3]
+        assert "_count_ones" not in vars(packed.words)  # lengths need no counts
+        assert packed.words.lengths()[np.argsort(places)].tolist() == expected.words.lengths().tolist()
+    assert (found.apart is not None) is apart
+    for kind in ("words", "pairs"):
+        mine, theirs = getattr(found, kind), getattr(expected, kind)
+        assert np.array_equal(mine.terms, theirs.terms) and np.array_equal(mine.counts, theirs.counts)
+        assert np.array_equal(mine.lengths(), theirs.lengths())
+
+
+def test_locations_equal_the_rows_of_the_catalog(built_folder: Path) -> None:
+    with closing(sqlite3.connect(f"file:{built_folder / 'catalog.sqlite'}?mode=ro", uri=True)) as catalog:
+        rows = catalog.execute(
+            "SELECT id, shard_id, document_row, section_row, n_sections, chunk_row, first_chunk, n_chunks, "
+            "tokens_total, content_hash, doc_id FROM documents ORDER BY id"
+        ).fetchall()
+    with IndexSnapshot(built_folder) as snapshot:
+        columns = astuple(snapshot.locations)
+    rows = [(*row, content_key(content_hash), name_key(doc_id)) for *row, content_hash, doc_id in rows]
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == rows
+    assert [column.dtype for column in columns] == [np.int64] * 9 + [np.uint64] * 2
+    assert all(column.flags.c_contiguous for column in columns)
+
+
+def test_locations_of_no_document_are_empty(tmp_path: Path) -> None:
+    with Writer(tmp_path / "x.lm") as writer:
+        writer.claim(ENCODER)
+    with IndexSnapshot(tmp_path / "x.lm") as snapshot:
+        assert [column.shape for column in astuple(snapshot.locations)] == [(0,)] * 11
+
+
+TYPES = ("float16", "float32", "int8", "int32", "int64", "uint8", "uint16", "uint32")
+
+
+def test_a_file_is_that_of_safetensors_byte_for_byte(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    tensors = {
+        f"{name} {number}": draw.integers(0, 99, (3, number)).astype(name) for number in range(3) for name in TYPES
+    }
+    tensors["Größe"] = np.ones(1, np.float16)
+    save_file(tensors, tmp_path / "ours")
+    safetensors.numpy.save_file(tensors, tmp_path / "theirs")
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
+    content = map_file(tmp_path / "ours")
+    assert content is not None
+    read = mapped_tensors(content)
+    assert read.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        np.testing.assert_array_equal(read[name], tensor)
+
+
+def test_a_transposed_array_is_written_in_the_order_of_its_rows(tmp_path: Path) -> None:
+    turned = np.arange(6, dtype=np.int32).reshape(2, 3).T
+    save_file({"turned": turned}, tmp_path / "x")
+    np.testing.assert_array_equal(safetensors.numpy.load_file(tmp_path / "x")["turned"], turned)
+
+
+def test_no_array_is_copied(tmp_path: Path) -> None:
+    tensors = {name: np.zeros(4_000_000, np.uint8) for name in "abc"}
+    tracemalloc.start()
+    save_file(tensors, tmp_path / "x")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+ALL = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+
+
+@pytest.mark.parametrize("block", [shards._BLOCK, 1_000])
+def test_every_finite_half_is_the_same_number(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(shards, "_BLOCK", block)
+    finite = ALL[np.isfinite(ALL)].reshape(-1, 2)
+    made = as_float32(finite)
+    assert made.dtype == np.float32
+    assert np.array_equal(made.view(np.uint32), finite.astype(np.float32).view(np.uint32))  # zeros by their sign, too
+
+
+def test_infinities_and_nan_are_kept() -> None:
+    assert np.array_equal(as_float32(ALL), ALL.astype(np.float32), equal_nan=True)
+    for value in (np.inf, -np.inf, np.nan):
+        assert np.array_equal(
+            as_float32(np.array([1, value], np.float16)), np.array([1, value], np.float32), equal_nan=True
+        )
+
+
+def test_parts_of_arrays_and_empty_ones_are_taken() -> None:
+    table = np.random.default_rng(0).standard_normal((7, 6)).astype(np.float16)
+    table.flags.writeable = False
+    assert np.array_equal(as_float32(table[::2, 1:4]), table[::2, 1:4].astype(np.float32))
+    assert as_float32(np.empty((0, 6), np.float16)).shape == (0, 6)
+
+
+@pytest.mark.parametrize(("n", "width"), [(5_000, 32), (3, 384), (0, 8)])
+def test_similarities_to_coarse_rows_are_near(n: int, width: int) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((n, width))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
+    query = rng.standard_normal(width)
+    query /= np.linalg.norm(query)
+    kept = coarse(rows)
+    assert len(kept) == n and kept.steps.nbytes == n * width
+    largest = np.abs(rows.astype(float)).max(initial=0)
+    assert (np.abs(kept.as_float32() - rows.astype(float)) <= 0.6 * largest / 127).all()
+    np.testing.assert_allclose(
+        kept.as_float32() @ query, rows.astype(float) @ query, atol=0.012 if width == 32 else 0.002
+    )
+
+
+def test_a_row_is_as_similar_to_itself_as_before() -> None:
+    rows = np.random.default_rng(1).standard_normal((200, 24))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
+    wide = rows.astype(np.float32)
+    own = (coarse(rows).as_float32() * wide).sum(axis=1)
+    np.testing.assert_allclose(own, (wide * wide).sum(axis=1), atol=5e-7)
+
+
+def test_a_row_of_zeros_stays_zeros() -> None:
+    assert not coarse(np.zeros((2, 4), np.float16)).as_float32().any()

@@ -1,20 +1,33 @@
-"""Each commit is stored completely, or not at all."""
+"""The catalog as one process writes it: commits, locks, leftovers, and what another process sees."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
-from engine.errors import IndexDamaged, IndexMismatch
-from engine.store.catalog import has_log
+from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, StorageError
+from engine.index import Index
+from engine.store.catalog import CATALOG_FILE, has_log
+from engine.store.checks import commits_of
+from engine.store.durable import fsync_folder
 from engine.store.snapshot import IndexSnapshot
+from engine.store.writable import LOCK_FILE
 from engine.store.writer import Writer
 from tests.fakes import FakeEncoder, make_corpus, make_document
-from tests.store.written import commit, contents, killed_after
+from tests.store.written import ENCODER, commit, contents, killed_after
 
 
 def test_committed_documents_can_be_read_before_the_writer_closes(folder: Path) -> None:
@@ -154,3 +167,260 @@ def test_more_documents_than_sqlite_has_variables_are_committed(tmp_path: Path) 
 def test_an_index_is_as_readable_as_its_folder(folder: Path) -> None:
     modes = {path.stat().st_mode & 0o777 for path in (folder / "shards").iterdir()}
     assert modes == {(folder / "shards").stat().st_mode & 0o666}
+
+
+def test_a_second_writer_is_refused(folder: Path) -> None:
+    with Writer(folder), pytest.raises(IndexBusy) as raised:
+        Writer(folder)
+    assert str(raised.value) == f"another process is writing {folder}; wait for it to end"
+
+
+@pytest.mark.slow
+def test_a_writer_in_another_process_is_refused(folder: Path) -> None:
+    code = f"from pathlib import Path; from engine.store.writer import Writer; Writer(Path({str(folder)!r}))"
+    with Writer(folder):
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False
+        )
+    assert f"IndexBusy: another process is writing {folder}; wait for it to end" in run.stderr
+
+
+def test_a_lock_file_that_nobody_holds_does_not_block_a_writer(folder: Path) -> None:
+    (folder / LOCK_FILE).touch()
+    with Writer(folder) as writer:
+        assert len([number for number, _ in writer.sources()]) == 3
+
+
+def test_readers_do_not_need_the_lock(folder: Path) -> None:
+    with FileLock(folder / LOCK_FILE):
+        assert len(contents(folder)) == 3
+
+
+def test_a_closed_writer_leaves_no_log(folder: Path) -> None:
+    assert not has_log(folder)
+    with Writer(folder) as writer:
+        writer.record_failure("bad.pdf", "no text")
+        assert has_log(folder)
+    assert not has_log(folder)
+
+
+def test_a_writer_that_raises_empties_the_log_and_releases_the_lock(folder: Path) -> None:
+    with pytest.raises(ZeroDivisionError), Writer(folder):
+        raise ZeroDivisionError
+    assert not has_log(folder)
+    Writer(folder).close()
+
+
+def test_files_that_the_catalog_does_not_name_are_swept(folder: Path) -> None:
+    orphans = [folder / "shards" / "000002.safetensors", folder / "shards" / "000001.safetensors.tmp"]
+    orphans += [folder / "ann" / "000003" / "chunks.faiss"]
+    for orphan in orphans:
+        orphan.parent.mkdir(exist_ok=True)
+        orphan.write_bytes(b"left by a killed run")
+    Writer(folder).close()
+    assert [path.name for path in (folder / "shards").iterdir()] == ["000001.safetensors"]
+    assert list((folder / "ann").iterdir()) == []
+
+
+def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(IndexMismatch) as raised:
+        Writer(tmp_path)
+    assert str(raised.value) == f"{tmp_path} is not empty and holds no index; name a new folder or an index"
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_is_no_index_folder(tmp_path: Path) -> None:
+    (tmp_path / "x.lm").write_text("")
+    with pytest.raises(IndexMismatch) as raised:
+        Writer(tmp_path / "x.lm")
+    assert str(raised.value) == f"{tmp_path / 'x.lm'} is a file; an index is a folder: name another path"
+
+
+def test_a_damaged_catalog_is_refused_and_the_lock_given_back(
+    folder: Path, flip_byte: Callable[[Path, int], None]
+) -> None:
+    at = (folder / "catalog.sqlite").read_bytes().index(b"doc001")
+    flip_byte(folder / "catalog.sqlite", at)
+    with pytest.raises(IndexDamaged, match=r"what was written|cannot be read"), Writer(folder) as writer:
+        writer.indexed(["doc000", "doc001"])
+    flip_byte(folder / "catalog.sqlite", at)
+    Writer(folder).close()
+
+
+def test_a_catalog_that_is_garbage_is_damage(folder: Path) -> None:
+    (folder / "catalog.sqlite").write_bytes(b"garbage" * 1000)
+    with pytest.raises(IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch upkeep verify"):
+        Writer(folder)
+    with pytest.raises(IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch upkeep verify"):
+        IndexSnapshot(folder)
+
+
+def test_a_refused_writer_changes_nothing(folder: Path) -> None:
+    with Writer(folder) as writer, writer._transaction() as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
+    with pytest.raises(IndexMismatch, match="has format 99, this program reads format 1"):
+        Writer(folder)
+    assert not has_log(folder)
+
+
+def test_a_run_that_was_killed_at_its_first_steps_can_be_continued(tmp_path: Path) -> None:
+    folder = tmp_path / "x.lm"
+    folder.mkdir()
+    with Writer(folder):
+        pass
+    (folder / "catalog.sqlite").unlink()
+    with Writer(folder) as writer:
+        writer.claim(ENCODER)
+        assert commit(writer, make_document("a", "some words")) == [1]
+
+
+def test_a_catalog_without_tables_is_an_index_begun(folder: Path) -> None:
+    begun = folder.with_name("begun.lm")
+    begun.mkdir()
+    sqlite3.connect(begun / "catalog.sqlite").execute("PRAGMA journal_mode=WAL").connection.close()
+    with pytest.raises(IndexMismatch, match="was begun but holds nothing yet; fill it: longmatch index"):
+        IndexSnapshot(begun)
+    with Writer(begun) as writer:
+        assert writer.meta == {"format": 1, "commits": 1}
+
+
+def test_a_catalog_that_is_gone_is_damage_and_its_shards_stay(folder: Path) -> None:
+    (folder / "catalog.sqlite").unlink()
+    with pytest.raises(IndexDamaged, match=r"catalog\.sqlite is missing, and writing would delete shards"):
+        Writer(folder)
+    assert [path.name for path in (folder / "shards").iterdir()] == ["000001.safetensors"]
+
+
+def test_a_damaged_log_costs_the_last_transaction_at_most(folder: Path) -> None:
+    def write() -> Writer:
+        writer = Writer(folder)
+        writer.record_failure("bad.pdf", "no text")
+        commit(writer, make_document("a", "words of a"))
+        return writer
+
+    killed_after(write)
+    log = folder / "catalog.sqlite-wal"
+    whole = log.read_bytes()
+    for size in range(0, len(whole), 2000):
+        log.write_bytes(whole[:size])
+        assert contents(folder).keys() == {"doc000", "doc001", "doc002", "a"}
+
+
+def test_a_folder_that_was_replaced_is_left_alone(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, other := tmp_path / "other.lm")
+    writer = Writer(folder)
+    folder.rename(moved := tmp_path / "moved.lm")
+    other.rename(folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for act in (lambda: commit(writer, make_document("new", "text")), lambda: writer.withdraw("generations")):
+        with pytest.raises(IndexMismatch, match="was moved or replaced by another folder while it was written"):
+            act()
+    writer.close()
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    with Writer(moved) as again:
+        assert len(again.sources()) == 3
+
+
+def test_the_lock_is_durable_before_anything_else_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+
+    def recorded(folder: Path) -> None:
+        seen.append(sorted(path.name for path in folder.iterdir()))
+        fsync_folder(folder)
+
+    monkeypatch.setattr("engine.store.writable.fsync_folder", recorded)
+    Writer(tmp_path / "x.lm").close()
+    Writer(tmp_path / "x.lm").close()
+    assert seen == [["writer.lock"]]
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Path:
+    """An index whose last commits are in the log alone, as a killed writer may leave it."""
+    folder = tmp_path / "x.lm"
+    with Writer(folder) as writer:
+        writer.claim(ENCODER)
+        commit(writer, *make_corpus(4))
+        with Index.open(folder, encoder=FakeEncoder()):  # a reader keeps the log
+            commit(writer, *make_corpus(6)[4:])
+            shutil.copytree(folder, tmp_path / "killed.lm", ignore=shutil.ignore_patterns("*-shm"))
+    return tmp_path / "killed.lm"
+
+
+def test_a_log_that_cannot_be_read_is_not_passed_over(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (killed / f"{CATALOG_FILE}-wal").stat().st_size
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(StorageError, match=r"cannot be written, and catalog\.sqlite-wal holds commits"):
+        Index.open(killed, encoder=FakeEncoder())
+    monkeypatch.undo()
+    with Index.open(killed, encoder=FakeEncoder()) as index:
+        assert index.n_documents == 6
+
+
+_SCRIPT = """
+import sys
+from engine.store.snapshot import IndexSnapshot
+from engine.store.writer import Writer
+from pathlib import Path
+from engine.errors import StorageError
+with IndexSnapshot(Path(sys.argv[1])) as snapshot:
+    print(len(snapshot.doc_ids()))
+try:
+    Writer(Path(sys.argv[1]))
+except StorageError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_closed_index_is_read_from_a_read_only_mount(built_folder: Path) -> None:
+    mount = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1"'
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
+        pytest.skip("no permission to mount")
+    command = ["unshare", "-rm", "sh", "-c", f'{mount} || exit 77; exec "$0" -c "$2" "$1"', sys.executable]
+    done = subprocess.run([*command, str(built_folder), _SCRIPT], capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip("no permission to mount")
+    assert done.stdout.splitlines()[0] == "60", done.stderr
+    assert "which is mounted read-only" in done.stdout
+
+
+def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
+    reader, sender = os.pipe()
+    child = os.fork()
+    if child == 0:
+        writer = Writer(tmp_path / "x.lm")
+        os.write(sender, b"1" if writer else b"0")
+        signal.pause()
+    os.read(reader, 1)
+    try:
+        with pytest.raises(IndexBusy, match="another process is writing"):
+            Writer(tmp_path / "x.lm")
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    with Writer(tmp_path / "x.lm") as writer:
+        writer.claim(ENCODER)
+        assert len(commit(writer, *make_corpus(2))) == 2
+
+
+def test_threads_of_one_writer_wait_for_each_other(folder: Path) -> None:
+    with Writer(folder) as writer:
+        before = commits_of(writer.meta)
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda number: writer.record_failure(f"{number}.txt", "no text"), range(40)))
+        assert len(writer.failed_sources()) == 40
+        assert commits_of(writer.meta) == before + 40
+
+
+def test_a_catalog_of_another_program_is_refused_and_left(tmp_path: Path) -> None:
+    folder = tmp_path / "x.lm"
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / CATALOG_FILE)) as theirs:
+        theirs.execute("CREATE TABLE photos (id INTEGER)")
+    before = (folder / CATALOG_FILE).read_bytes()
+    for use in (Writer, IndexSnapshot):
+        with pytest.raises(IndexMismatch, match=r"is of another program: it has the table 'photos'; name another"):
+            use(folder)
+    assert (folder / CATALOG_FILE).read_bytes() == before

@@ -1,12 +1,16 @@
-"""Headings found in plain text, and lines that are not headings."""
+"""Headings, their numbers, and kinds of sections."""
 
 from __future__ import annotations
 
 import pytest
 
+from engine.text.document import Document
 from engine.text.headings import find_headings
+from engine.text.numbering import Kind, could_be_title, is_contents_line, parse, roman_value
+from engine.text.section_kinds import SectionKind, section_kinds
+from engine.text.segmentation import Heading, Section, divide
 
-BODY = "This is the body of a section, which runs on for a line or so.\n"
+TEXT = "This is the body of a section, which runs on for a line or so.\n"
 
 
 def titles(text: str) -> list[tuple[int, str]]:
@@ -18,23 +22,23 @@ def titles(text: str) -> list[tuple[int, str]]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (f"1. Aim\n\n{BODY}\n1.1 Purpose\n\n{BODY}\n2. Methods\n{BODY}\nA. Tables\n\n{BODY}\nA.1 More\n\n{BODY}",
+        (f"1. Aim\n\n{TEXT}\n1.1 Purpose\n\n{TEXT}\n2. Methods\n{TEXT}\nA. Tables\n\n{TEXT}\nA.1 More\n\n{TEXT}",
          [(1, "1. Aim"), (2, "1.1 Purpose"), (1, "2. Methods"), (1, "A. Tables"), (2, "A.1 More")]),
-        (f"I. AIM\n\n{BODY}\nII. METHODS\n\n{BODY}\nA. Data\n\n{BODY}\nB. Model\n\n{BODY}\nIII. RESULTS\n\n{BODY}",
+        (f"I. AIM\n\n{TEXT}\nII. METHODS\n\n{TEXT}\nA. Data\n\n{TEXT}\nB. Model\n\n{TEXT}\nIII. RESULTS\n\n{TEXT}",
          [(1, "I. AIM"), (1, "II. METHODS"), (2, "A. Data"), (2, "B. Model"), (1, "III. RESULTS")]),
-        (f"=====\nTitle\n=====\n\nFirst\n-----\n{BODY}\nDeeper\n~~~~~~\n{BODY}\nSecond\n------\n{BODY}",
+        (f"=====\nTitle\n=====\n\nFirst\n-----\n{TEXT}\nDeeper\n~~~~~~\n{TEXT}\nSecond\n------\n{TEXT}",
          [(1, "Title"), (2, "First"), (3, "Deeper"), (2, "Second")]),
-        (f"{BODY}\nSUMMARY OF THE INVENTION\n\n{BODY}", [(1, "SUMMARY OF THE INVENTION")]),
-        (f"{BODY}\nMAX_SIZE = 10\n\n{BODY}\nEND\n\n{BODY}\nIF (A > B) THEN C\n\n{BODY}", []),
+        (f"{TEXT}\nSUMMARY OF THE INVENTION\n\n{TEXT}", [(1, "SUMMARY OF THE INVENTION")]),
+        (f"{TEXT}\nMAX_SIZE = 10\n\n{TEXT}\nEND\n\n{TEXT}\nIF (A > B) THEN C\n\n{TEXT}", []),
         ("PLEASE READ THIS\n\nALL OF IT\n\nNOW AND HERE\n\nso be it\n", []),
-        (f"CHAPTER II\n\nArticle 5\n\n{BODY}\nArticle 6: Duties\n\n{BODY}",
+        (f"CHAPTER II\n\nArticle 5\n\n{TEXT}\nArticle 6: Duties\n\n{TEXT}",
          [(2, "CHAPTER II"), (3, "Article 5"), (3, "Article 6: Duties")]),
-        (f"1. Setup\n\n{BODY}\n1. Open the box\n\n2. Take it out\n\n3. Switch it on\n\n{BODY}", [(1, "1. Setup")]),
+        (f"1. Setup\n\n{TEXT}\n1. Open the box\n\n2. Take it out\n\n3. Switch it on\n\n{TEXT}", [(1, "1. Setup")]),
         ("Buy:\n\n1. Milk\n2. Bread\n3. Eggs\n", []),
         ("1. Introduction ..... 1\n\n2. Methods ..... 5\n\n3. Results      9\n\n"
-         f"1. Introduction\n\n{BODY}\n2. Methods\n\n{BODY}", [(1, "1. Introduction"), (1, "2. Methods")]),
-        (f"1. Introduction\n\n2. Methods\n\n{BODY}\n1. Introduction\n\n{BODY}", [(1, "1. Introduction")]),
-        (f"{BODY}\n3.11 Python was released then, and it is the one that we use\nin all of this.\n", []),
+         f"1. Introduction\n\n{TEXT}\n2. Methods\n\n{TEXT}", [(1, "1. Introduction"), (1, "2. Methods")]),
+        (f"1. Introduction\n\n2. Methods\n\n{TEXT}\n1. Introduction\n\n{TEXT}", [(1, "1. Introduction")]),
+        (f"{TEXT}\n3.11 Python was released then, and it is the one that we use\nin all of this.\n", []),
     ],
     ids=["numbers nest", "letters under roman numbers", "underlines set levels by first use", "capitals", "code",
          "paragraphs in capitals", "articles under chapters", "list", "tight list", "contents",
@@ -45,7 +49,7 @@ def test_headings_have_levels_and_other_lines_are_none(text: str, expected: list
 
 
 def test_running_heads_are_not_headings() -> None:
-    page = f"ACME REPORT 12\n\n{BODY}\fACME REPORT 13\n\n{BODY}"
+    page = f"ACME REPORT 12\n\n{TEXT}\fACME REPORT 13\n\n{TEXT}"
     assert titles(page * 3) == []
 
 
@@ -59,16 +63,16 @@ def test_rfc_headings_stand_left_of_indented_text() -> None:
 
 def test_many_blank_lines_count_as_a_few() -> None:
     text = (
-        f"Title\n=====\n\n{BODY}"
+        f"Title\n=====\n\n{TEXT}"
         + "\n \n" * 50
-        + f"1. Introduction{chr(10) * 40}{BODY}{chr(10) * 9}SUMMARY OF ALL\n\n{BODY}"
+        + f"1. Introduction{chr(10) * 40}{TEXT}{chr(10) * 9}SUMMARY OF ALL\n\n{TEXT}"
     )
     assert titles(text) == [(1, "Title"), (1, "1. Introduction"), (1, "SUMMARY OF ALL")]
 
 
 @pytest.mark.slow
 def test_more_numbered_lines_than_the_limit_are_a_list() -> None:
-    assert titles("".join(f"{number % 90 + 1}. Item Name\n\n{BODY}\n" for number in range(50_001))) == []
+    assert titles("".join(f"{number % 90 + 1}. Item Name\n\n{TEXT}\n" for number in range(50_001))) == []
 
 
 def centred(line: str, width: int = 62) -> str:
@@ -85,17 +89,17 @@ def centred(line: str, width: int = 62) -> str:
      "I. THE DISTRICT COURT ERRED IN/DISMISSING THE COMPLAINT.", "I. The Duty of the/Upper Owner"],
 )  # fmt: skip
 def test_a_short_line_in_the_middle_is_a_heading(line: str) -> None:
-    before = centred("I") + f"\n{BODY}\n" + centred("II") + f"\n{BODY}\n" if line.startswith("III") else ""
+    before = centred("I") + f"\n{TEXT}\n" + centred("II") + f"\n{TEXT}\n" if line.startswith("III") else ""
     block = "".join(map(centred, line.split("/")))
     line = line.replace("/", " ")
-    assert titles(f"{BODY}\n{before}{block}\n{BODY}")[-1][1] == line
-    assert titles(f"{BODY}\n{before}    {line} and so on\n\n{BODY}")[-1:] != [(1, line)]
+    assert titles(f"{TEXT}\n{before}{block}\n{TEXT}")[-1][1] == line
+    assert titles(f"{TEXT}\n{before}    {line} and so on\n\n{TEXT}")[-1:] != [(1, line)]
 
 
 def test_centred_headings_nest_as_parts_numbers_and_letters() -> None:
-    close = f"{BODY}{centred('II')}{BODY}{centred('A')}{centred('1')}{BODY}{centred('2')}{BODY}{centred('B')}{BODY}"
-    text = f"{centred('Syllabus')}\n{BODY}\n{centred('Opinion of the Court')}\n{BODY}{centred('I')}{close}"
-    text += f"\n{centred('VANE, J., dissenting.')}\n{BODY}\n{centred('I')}\n{BODY}"
+    close = f"{TEXT}{centred('II')}{TEXT}{centred('A')}{centred('1')}{TEXT}{centred('2')}{TEXT}{centred('B')}{TEXT}"
+    text = f"{centred('Syllabus')}\n{TEXT}\n{centred('Opinion of the Court')}\n{TEXT}{centred('I')}{close}"
+    text += f"\n{centred('VANE, J., dissenting.')}\n{TEXT}\n{centred('I')}\n{TEXT}"
     assert titles(text) == [
         (1, "Syllabus"), (1, "Opinion of the Court"), (2, "I"), (2, "II"), (3, "A"), (4, "1"), (4, "2"), (3, "B"),
         (1, "VANE, J., dissenting."), (2, "I"),
@@ -103,7 +107,7 @@ def test_centred_headings_nest_as_parts_numbers_and_letters() -> None:
 
 
 def test_a_part_of_an_opinion_can_stand_above_the_parties() -> None:
-    assert titles(f"{centred('Syllabus')}\n{centred('VANE v. LOCK')}\n{BODY}") == [(1, "Syllabus")]
+    assert titles(f"{centred('Syllabus')}\n{centred('VANE v. LOCK')}\n{TEXT}") == [(1, "Syllabus")]
 
 
 VERSE = "The keeper lifts the gate at dawn\nAnd lets the river through\nAnd lets the river through\n\n"
@@ -122,16 +126,138 @@ VERSE = "The keeper lifts the gate at dawn\nAnd lets the river through\nAnd lets
         pytest.param(f"{centred('FIGURE 1. MAP OF THE WEIR')}\n", id="caption"),
         pytest.param(f"{centred('SUPREME COURT OF THE WEIR')}\n{centred('No. 12')}\n", id="court"),
         pytest.param(f"{centred('VANE v. LOCK')}\n", id="parties"),
-        pytest.param("".join(f"{centred(str(page))}\n{BODY}\n" for page in range(1, 6)), id="page-numbers"),
-        pytest.param("".join(f"{centred(f'- {page} -')}\n{BODY}\n" for page in range(1, 6)), id="marked-page-numbers"),
-        pytest.param(f"{BODY[:30]}\n{centred('I')}\n{BODY[31:]}", id="inside-a-sentence"),
+        pytest.param("".join(f"{centred(str(page))}\n{TEXT}\n" for page in range(1, 6)), id="page-numbers"),
+        pytest.param("".join(f"{centred(f'- {page} -')}\n{TEXT}\n" for page in range(1, 6)), id="marked-page-numbers"),
+        pytest.param(f"{TEXT[:30]}\n{centred('I')}\n{TEXT[31:]}", id="inside-a-sentence"),
         pytest.param(f"{centred('V. The Rule')}\n", id="out-of-sequence"),
         pytest.param(f"{' ' * 44}ANN VANE\n\n", id="on-the-right"),
         pytest.param(f"{centred('Ann Vane')}\n", id="name"),
-        pytest.param(f"{centred('Ann Vane, Keeper')}{centred('Judgment House')}{centred('Weirton')}{BODY}", id="block"),
+        pytest.param(f"{centred('Ann Vane, Keeper')}{centred('Judgment House')}{centred('Weirton')}{TEXT}", id="block"),
         pytest.param(f"{centred('The issue is the gate')}\n", id="sentence"),
         pytest.param(f"{centred('The Summary of')}\n{VERSE}", id="title-of-verse"),
     ],
 )
 def test_other_centred_lines_are_not_headings(block: str) -> None:
-    assert titles(f"{BODY}\n{block}{BODY}\n{BODY}") == []
+    assert titles(f"{TEXT}\n{block}{TEXT}\n{TEXT}") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "number", "level", "title"),
+    [
+        ("1. Introduction", Kind.DECIMAL, (1,), 1, "Introduction"), ("2.3 Foo", Kind.DECIMAL, (2, 3), 2, "Foo"),
+        ("2.3.  foo-option", Kind.DECIMAL, (2, 3), 2, "foo-option"),
+        ("0. Definitions.", Kind.DECIMAL, (0,), 1, "Definitions."), ("A.1 Bar", Kind.LETTER, (1, 1), 2, "Bar"),
+        ("IV. METHODS", Kind.ROMAN, (4,), 1, "METHODS"), ("Section 3", Kind.NAMED, (), 3, ""),
+        ("Article 5: Scope", Kind.NAMED, (), 3, "Scope"), ("§ 4", Kind.NAMED, (), 3, ""),
+        ("CHAPTER IV", Kind.NAMED, (), 2, ""), ("Appendix A. Proofs", Kind.NAMED, (), 1, "Proofs"),
+    ],
+)  # fmt: skip
+def test_numbers_are_read(line: str, kind: Kind, number: tuple[int, ...], level: int, title: str) -> None:
+    numbered = parse(line)
+    assert numbered is not None
+    assert (numbered.kind, numbered.number, numbered.level, numbered.title) == (kind, number, level, title)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1. Introduction ........ 3", "1. Introduction . . . . 3", "2.1 Methods    17", "3 apples were eaten",
+        "1. Wash the car, then dry it.", "Section 3 of the Act provides otherwise",
+        "Section 3 This is how it goes on", "Article I wrote about this", "1999 Smith", "12. Name      Value",
+        "1. First the pump is started. Then the valve is opened", "4.2",
+    ],
+)  # fmt: skip
+def test_other_lines_are_not_headings(line: str) -> None:
+    assert parse(line) is None
+
+
+@pytest.mark.parametrize(("digits", "value"), [("IV", 4), ("xl", 40), ("XCIX", 99), ("cxli", 141)])
+def test_roman_numbers_have_their_values(digits: str, value: int) -> None:
+    assert roman_value(digits) == value
+
+
+def test_sentences_are_no_titles_and_contents_have_page_numbers() -> None:
+    titles = ["Results and Discussion", "We show results.", "1234 5678"]
+    assert [*map(could_be_title, titles)] == [True, False, False]
+    assert [*map(is_contents_line, ["Methods ..... 12", "Methods\t12", "Methods of 1912"])] == [True, True, False]
+
+
+BODY = "Pumps move water from the lower to the upper basin, and the valves keep it there until it is wanted. " * 4
+CITED = (
+    "D. W. K. Andrews. Tests for parameter instability and change. Econometrica, 61:821–856, 1993.\n\n"
+    "G. C. Chow. Tests of equality between sets of coefficients. Econometrica, 28:591–605, 1960.\n\n"
+    "B. E. Hansen. Testing for instability in linear models. Journal of Policy Modeling, 14:517–533, 1992.\n\n"
+) * 3
+NAMED = "Bradner, S., Key words for use in documents, BCP 14, RFC 2119, March 1997. " * 4
+THANKS = "We thank the reviewers for their careful reading and their many helpful comments on the text. " * 3
+RELATED = (
+    "Earlier work uses features of words (Smith et al., 2003; Lee et al., 2005). Later systems learn these from data "
+    "(Kim et al., 2008), which Jones et al. (2009) apply to trees and Lin et al. (2010) to graphs of sentences. "
+) * 6
+
+
+def document(*parts: tuple[str, str]) -> Document:
+    text, headings = "", []
+    for heading, body in parts:
+        headings.append(Heading(heading, 1, len(text)))
+        text += f"{heading}\n\n{body}\n\n"
+    return Document("a", "a", text, divide(text, headings))
+
+
+@pytest.mark.parametrize(
+    ("heading", "body", "kind"),
+    [
+        ("References", CITED, SectionKind.REFERENCES),
+        ("7. REFERENCES", CITED, SectionKind.REFERENCES),
+        ("Normative References", NAMED, SectionKind.REFERENCES),
+        ("Literaturverzeichnis", CITED, SectionKind.REFERENCES),
+        ("Références bibliographiques", CITED, SectionKind.REFERENCES),
+        ("参考文献", CITED, SectionKind.REFERENCES),
+        ("Список литературы", CITED, SectionKind.REFERENCES),
+        ("The rest", CITED, SectionKind.REFERENCES),  # detected by its text alone
+        ("References", BODY, SectionKind.BODY),  # of a programming language
+        ("Notes", RELATED, SectionKind.BODY),
+        ("2 Related work", RELATED, SectionKind.BODY),
+        ("Acknowledgments", THANKS, SectionKind.ACKNOWLEDGEMENTS),
+        ("Danksagung", BODY, SectionKind.ACKNOWLEDGEMENTS),
+        ("Acknowledgments", BODY, SectionKind.BODY),  # of packets
+        ("Appendix", BODY, SectionKind.APPENDIX),
+        ("Appendix B: Proofs", BODY, SectionKind.APPENDIX),
+        ("Anhang 2 – Tabellen", BODY, SectionKind.APPENDIX),
+        ("Appendix removal by surgery", BODY, SectionKind.BODY),
+        ("Copyright", "Copyright (c) 2019 Ann Lee. All rights reserved. " * 6, SectionKind.BOILERPLATE),
+        ("License", "The field names the conditions under which a package may be used. " * 5, SectionKind.BODY),
+        ("Authors' Addresses", BODY, SectionKind.BOILERPLATE),
+    ],
+)
+def test_a_section_at_the_end_has_a_kind(heading: str, body: str, kind: SectionKind) -> None:
+    made = document(("1 Pumps", BODY * 8), (heading, body))
+    assert section_kinds(made) == (SectionKind.BODY, kind)
+
+
+def test_a_copyright_section_in_the_middle_is_body() -> None:
+    made = document(
+        ("1 Rights", BODY * 4), ("Copyright", "Copyright (c) 2019 marks a work. " * 8), ("3 Uses", BODY * 8)
+    )
+    assert set(section_kinds(made)) == {SectionKind.BODY}
+
+
+def test_sections_below_a_heading_are_of_its_kind() -> None:
+    text = BODY + CITED
+    sections = (
+        Section("1 Pumps", ("1 Pumps",), 0, len(BODY)),
+        Section("Papers", ("References", "Papers"), len(BODY), len(text)),
+    )
+    assert section_kinds(Document("a", "a", text, sections))[1] is SectionKind.REFERENCES
+
+
+def test_lettered_sections_after_the_references_are_the_appendix() -> None:
+    made = document(("A First things", BODY), ("References", CITED), ("A Proofs", BODY), ("B.1 Tables", BODY))
+    assert section_kinds(made) == (
+        SectionKind.BODY, SectionKind.REFERENCES, SectionKind.APPENDIX, SectionKind.APPENDIX,
+    )  # fmt: skip
+
+
+def test_a_conclusion_that_runs_into_citations_stays_body() -> None:
+    made = document(("1 Pumps", BODY), ("Conclusion", BODY + CITED))
+    assert section_kinds(made)[1] is SectionKind.BODY
