@@ -1,23 +1,36 @@
-"""`build` makes and updates an index, and refuses what cannot be built before it reads a document."""
+"""Building an index: what is refused before anything is read, and first runs that commit nothing or are killed."""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from engine.errors import BudgetExceeded, EngineError, IndexBusy, IndexMismatch, RecallTooLow
+from engine.errors import BudgetExceeded, DocumentError, EngineError, IndexBusy, IndexMismatch, QueryError, RecallTooLow
 from engine.index import Index
+from engine.readers import Unreadable
 from engine.search.request import Request
+from engine.store.catalog import index_folders, read_manifest
+from engine.store.partitioned import open_snapshot
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
+from indexer.building.rewriting import partition
+from indexer.cli import main
 from indexer.generation.resources import folder_bytes
 from indexer.upkeep.verify import verify
-from tests.fakes import FakeEncoder, make_document
+from tests.commands import run
+from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
 def test_an_index_is_built_and_can_be_searched(tmp_path: Path, corpus: list[Document]) -> None:
@@ -116,3 +129,212 @@ def test_a_disk_budget_is_kept_and_what_was_committed_can_be_found(tmp_path: Pat
     assert folder_bytes(tmp_path / "x.lm") <= limit
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         assert index.search(corpus[7], Request(with_itself=True)).hits[0].doc_id == "doc007"
+
+
+@pytest.fixture
+def papers(tmp_path: Path) -> Path:
+    (tmp_path / "papers").mkdir()
+    for number in range(3):
+        (tmp_path / "papers" / f"{number}.txt").write_text(f"the quick fox runs over the river {number}")
+    return tmp_path / "papers"
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--device", "cuda:99"], ["--factory", "Foo12"], ["--language", "klingon"], ["--encoder", "/no/such"]]
+)
+def test_a_refused_first_run_makes_no_folder(tmp_path: Path, papers: Path, bert_folder: Path, wrong: list[str]) -> None:
+    refused = run("index", tmp_path / "x.lm", papers, "--encoder", bert_folder, *wrong)
+    assert refused.exit_code == 1 and not (tmp_path / "x.lm").exists()
+
+
+def test_ctrl_c_after_a_commit_leaves_what_was_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("indexer.building.builder.join_small_shards", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        build(tmp_path / "x.lm", make_corpus(3), encoder=FakeEncoder())
+    monkeypatch.undo()
+    assert build(tmp_path / "x.lm", make_corpus(3), encoder=FakeEncoder()).n_unchanged == 3
+
+
+@pytest.mark.slow
+def test_a_stub_of_a_killed_run_does_not_block_a_plan(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
+    with Writer(tmp_path / "x.lm"):
+        pass
+    dry = run("index", tmp_path / "x.lm", papers, "--encoder", bert_folder, "--dry-run", "--json")
+    assert dry.exit_code == 0, dry.output
+    assert json.loads(dry.stdout)["n_new"] == 3
+    made = run("index", tmp_path / "x.lm", papers, "--encoder", bert_folder, "--memory", "8G")
+    assert made.exit_code == 0, made.output
+    assert made.stdout.startswith("3 added")
+
+
+def test_an_index_of_words_can_be_planned_for_vectors(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
+    assert run("index", tmp_path / "x.lm", papers, "--encode", "none").exit_code == 0
+    dry = run("index", tmp_path / "x.lm", papers, "--encoder", bert_folder, "--dry-run", "--json")
+    assert dry.exit_code == 0, dry.output
+    assert json.loads(dry.stdout)["n_unchanged"] == 3
+
+
+P = 3
+
+
+def ranks(folder: Path, encoder: FakeEncoder | None = None) -> list[tuple[str, float]]:
+    with Index.open(folder, encoder=encoder) as index:
+        return [(hit.doc_id, hit.score) for hit in index.search("doc001", Request(k=100, exact=True))]
+
+
+@pytest.mark.slow
+def test_a_new_partitioned_index_equals_one_index_and_a_split_one(tmp_path: Path) -> None:
+    one, new, split = (tmp_path / name for name in ("one.lm", "new.parts", "split.parts"))
+    for folder, n_partitions in ((one, None), (new, P)):
+        build(folder, make_corpus(12), encoder=FakeEncoder(), factory="Flat", partitions=n_partitions)
+    partition(one, split, P)
+    assert ranks(new, FakeEncoder()) == ranks(one, FakeEncoder()) != []
+    made, cut = read_manifest(new), read_manifest(split)
+    assert made.partitions == cut.partitions
+    assert (made.encoder, made.language) == (cut.encoder, cut.language)
+    assert verify(new) == []
+
+
+def test_the_language_is_that_of_the_first_documents(tmp_path: Path) -> None:
+    texts = ["le chat est sur la table et il ne veut pas en descendre", "the cat sits on the table"]
+    documents = [make_document(f"doc{number}", text) for number, text in enumerate(texts * 2)]
+    for folder, n_partitions in ((tmp_path / "one.lm", None), (tmp_path / "new.parts", P)):
+        build(folder, documents, encode="none", partitions=n_partitions)
+    with Index.open(tmp_path / "one.lm") as one:
+        assert read_manifest(tmp_path / "new.parts").language == one.snapshot.language
+
+
+def test_a_second_run_adds_only_new_documents(tmp_path: Path) -> None:
+    build(tmp_path / "x.parts", make_corpus(12), encode="none", partitions=P)
+    report = build(tmp_path / "x.parts", make_corpus(20), encode="none", partitions=P)
+    assert (report.n_unchanged, report.n_added) == (12, 8)
+
+
+def test_another_number_of_partitions_is_refused_with_the_next_step(tmp_path: Path) -> None:
+    build(tmp_path / "x.parts", make_corpus(3), encode="none", partitions=P)
+    build(tmp_path / "one.lm", make_corpus(3), encode="none", partitions=1)
+    with pytest.raises(IndexMismatch, match=r"3 partitions, not 4; .*longmatch upkeep partition .*x\.parts OUT -p 4"):
+        build(tmp_path / "x.parts", make_corpus(3), encode="none", partitions=4)
+    with pytest.raises(IndexMismatch, match=r"not partitioned, not 4; .*longmatch upkeep partition .*one\.lm OUT -p 4"):
+        build(tmp_path / "one.lm", make_corpus(3), encode="none", partitions=4)
+    with pytest.raises(QueryError, match="0 partitions; there can be 1 to 4,096"):
+        build(tmp_path / "y.parts", make_corpus(3), encode="none", partitions=0)
+    with pytest.raises(IndexMismatch, match="is not empty and holds no index"):
+        build(tmp_path, make_corpus(3), encode="none", partitions=P)
+
+
+@pytest.mark.parametrize("partitions", [None, P])
+@pytest.mark.parametrize("document", [Unreadable("a.pdf", "no text", "a.pdf"), make_document("a", "...")])
+def test_a_run_whose_documents_all_fail_leaves_nothing(
+    tmp_path: Path, partitions: int | None, document: Document | Unreadable
+) -> None:
+    report = build(tmp_path / "x.lm", [document], encode="none", partitions=partitions)
+    assert len(report.failures) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "partitions"), [("commit", None), ("commit", P), ("bind_partition", P)])
+def test_ctrl_c_before_the_first_commit_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, partitions: int | None
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Writer, name, stop)
+    with pytest.raises(KeyboardInterrupt):
+        build(tmp_path / "x.lm", make_corpus(3), encode="none", partitions=partitions)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_partitions_without_a_document_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="there is no document; begin with one at least"):
+        build(tmp_path / "x.parts", [], encode="none", partitions=P)
+
+
+@pytest.mark.slow
+def test_failures_do_not_remove_what_was_committed(tmp_path: Path) -> None:
+    build(tmp_path / "x.parts", [*make_corpus(3), Unreadable("a.pdf", "no text")], encode="none", partitions=P)
+    build(tmp_path / "x.parts", [Unreadable("a.pdf", "no text")], encode="none", partitions=P)
+    assert len(ranks(tmp_path / "x.parts")) == 2
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from engine.store.writer import Writer
+from indexer.building.builder import build
+from tests.commands import run
+from tests.fakes import make_corpus
+
+name, left = sys.argv[2], [int(sys.argv[3])]
+method = getattr(Writer, name)
+
+def killed(self, *arguments):
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left[0] -= 1
+    return method(self, *arguments)
+
+setattr(Writer, name, killed)
+build(Path(sys.argv[1]), make_corpus(12), encode="none", partitions=3)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "n_calls"), [("bind_partition", 1), ("commit", 0), ("commit", 2)])
+def test_a_killed_first_run_continues(tmp_path: Path, method: str, n_calls: int) -> None:
+    command = [sys.executable, "-c", _KILLED, str(tmp_path / "x.parts"), method, str(n_calls)]
+    done = subprocess.run(command, timeout=120, check=False, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == -signal.SIGKILL
+    report = build(tmp_path / "x.parts", make_corpus(12), encode="none", partitions=P)
+    assert (report.n_added + report.n_unchanged, report.n_unchanged > 0) == (12, n_calls == 2)
+    build(tmp_path / "one.lm", make_corpus(12), encode="none")
+    assert ranks(tmp_path / "x.parts") == ranks(tmp_path / "one.lm")
+    assert [path.name for path in tmp_path.glob("x.*")] == ["x.parts"]
+
+
+@pytest.mark.parametrize("partitions", [[], ["--partitions", "2"]], ids=["one", "partitions"])
+@pytest.mark.parametrize("killed_in", ["_claimed", "run"])
+def test_a_killed_first_run_is_continued_as_it_was_called(
+    tmp_path: Path,
+    papers: Path,
+    bert_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    killed_in: str,
+    partitions: list[str],
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:  # as a kill, which removes nothing
+        patched.setattr(f"indexer.building.builder.{killed_in}", stop)
+        patched.setattr("indexer.building.builder.remove_stub", lambda _: None)
+        call = ("--encoder", bert_folder, *"--encode all --factory IVF1,Flat --language german".split(), *partitions)
+        assert "interrupted;" in run("index", tmp_path / "x.lm", papers, *call).output
+    again = run("index", tmp_path / "x.lm", papers)
+    assert again.stdout.startswith("3 added"), again.output
+    assert f"--encode all --encoder {bert_folder} --factory IVF1,Flat" in again.stderr
+    with open_snapshot(tmp_path / "x.lm") as snapshot:
+        assert snapshot.has_vectors.all()
+        factories = [part.generation_row.factory for part, _, _ in snapshot.split(np.arange(snapshot.n_documents))]
+        assert (set(factories), snapshot.language) == ({"IVF1,Flat"}, "german")
+    assert "first run" not in run("index", tmp_path / "x.lm", papers).stderr
+
+
+@pytest.mark.slow
+def test_one_command_makes_a_partitioned_index_from_files(tmp_path: Path) -> None:
+    (tmp_path / "papers").mkdir()
+    for number in range(6):
+        (tmp_path / "papers" / f"{number}.md").write_text(f"# Title {number}\n\nA river runs by house {number}.\n")
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(main, ["index", str(tmp_path / "x.parts"), str(tmp_path / "papers"), *words])
+        return done.output
+
+    assert run("--encode", "none", "--partitions", "2").startswith("words alone")
+    assert len(index_folders(tmp_path / "x.parts")) == 2
+    assert "6 unchanged" in run("-p", "2")
+    assert "longmatch upkeep partition" in run("-p", "3")
