@@ -32,7 +32,7 @@ from engine.text.segmentation import Coverage
 from engine.views import JointResult, Result, SectionMatrix, joint_view, result_view
 
 if TYPE_CHECKING:
-    from engine.gpu.acceleration import Acceleration
+    from engine.gpu import Acceleration
     from engine.on_demand import OnDemand
 
 
@@ -99,7 +99,7 @@ class Index:
         try:
             acceleration = None
             if device is not None and is_gpu(device) and placement is None and isinstance(snapshot, IndexSnapshot):
-                from engine.gpu.acceleration import accelerate  # a search on CPUs loads no code for GPUs
+                from engine.gpu import accelerate  # a search on CPUs loads no code for GPUs
 
                 acceleration = accelerate(snapshot, device)
             return cls(snapshot, encoder, device, acceleration, store=store, log=log, placement=placement)

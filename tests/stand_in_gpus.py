@@ -10,7 +10,7 @@ from typing import Any
 import faiss
 
 from engine.encoders.encoder import Vectors
-from engine.gpu.acceleration import FaissGpus, can_clone
+from engine.gpu import FaissGpus, can_clone
 from engine.store.ann import MOST, Ids
 
 
@@ -28,15 +28,15 @@ class StandInGpus(FaissGpus):
         self._free_bytes = free_bytes
 
     def name(self, number: int) -> str:
-        """See `engine.gpu.acceleration.FaissGpus`."""
+        """See `engine.gpu.FaissGpus`."""
         return f"stand-in {number}"
 
     def free_bytes(self, number: int) -> int:
-        """See `engine.gpu.acceleration.FaissGpus`."""
+        """See `engine.gpu.FaissGpus`."""
         return self._free_bytes
 
     def place(self, index: Any, number: int) -> CappedIndex:  # noqa: ANN401
-        """See `engine.gpu.acceleration.FaissGpus`."""
+        """See `engine.gpu.FaissGpus`."""
         made: Any = faiss.downcast_index(index)
         if not isinstance(made, faiss.IndexIVF) or not can_clone(made):
             raise RuntimeError(f"{type(made).__name__} is not implemented on GPU")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-import engine.gpu.scan as scan_module
+import engine.gpu as scan_module
 from engine.doctor import examine, try_search
 from engine.errors import EngineError
 

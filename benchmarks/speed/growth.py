@@ -48,7 +48,7 @@ from engine.words.apart import Apart
 from engine.words.counts import TermTable, WordTables, counted
 from engine.words.likelihood import TermStatistics
 from indexer.building.budget import left_beside
-from indexer.cli.reading import parse_bytes
+from indexer.cli.options import parse_bytes
 from indexer.generation.generations import RECALL_FLOOR, SHARD_CHUNKS, options_for, publish_generation
 from indexer.generation.reference import refresh_reference
 from indexer.generation.resources import AUTO, Footprint, folder_bytes

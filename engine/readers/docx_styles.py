@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from engine.text.numbering import numeral
+from engine.text.headings import numeral
 
 _Element: TypeAlias = Any
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

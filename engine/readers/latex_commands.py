@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 
 from engine.readers.latex_macros import arguments, closing_braces
 from engine.readers.left_out import COMMENT_WORDS, DELETED, READINGS, VARIANTS
-from engine.text.numbering import numeral
+from engine.text.headings import numeral
 
 _NUMBERS = {
     **dict.fromkeys(["SI", "qty", "qtyproduct"], "omom"),

@@ -18,7 +18,7 @@ from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.left_out import DELETED, ELEMENTS, READINGS, REFERENCES
 from engine.text.cleaning import joined_lines, joined_words, one_line, raised
-from engine.text.numbering import numeral
+from engine.text.headings import numeral
 
 _Element: TypeAlias = Any
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"

@@ -15,8 +15,7 @@ from engine.readers.encoding import Archive, member_name
 from engine.readers.fields import authors_of
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, rendered, words, write
 from engine.text.document import Document, MetadataValue, is_made_up_title
-from engine.text.headings import headings_of_lines
-from engine.text.numbering import numeral
+from engine.text.headings import headings_of_lines, numeral
 
 _REASONS = {
     **dict.fromkeys(

@@ -12,8 +12,15 @@ from typing import TypeAlias
 
 from engine.readers.pdf_layout import body_size, pitch_of
 from engine.readers.pdf_lines import Line, without_note_marks
-from engine.text.headings import is_part_of_opinion, names_court
-from engine.text.numbering import Kind, could_be_title, is_contents_line, parse, roman_value
+from engine.text.headings import (
+    Kind,
+    could_be_title,
+    is_contents_line,
+    is_part_of_opinion,
+    names_court,
+    parse,
+    roman_value,
+)
 
 _Style: TypeAlias = tuple[float, bool]  # size, bold
 

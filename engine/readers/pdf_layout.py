@@ -14,8 +14,7 @@ from typing import TypeAlias
 from engine.readers.pdf_lines import Line
 from engine.readers.text import CONTENT
 from engine.text.cleaning import hyphen_of, is_unspaced
-from engine.text.headings import is_part_of_opinion
-from engine.text.numbering import roman_value
+from engine.text.headings import is_part_of_opinion, roman_value
 
 _HYPHENS = "-\u00ad\u2010"
 _SENTENCE_END = re.compile(r"[.!?:][\"'\u201d\u2019)\]]*$")

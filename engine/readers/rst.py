@@ -24,7 +24,7 @@ from engine.readers.fields import split_names, typed_scalar
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, tex_text, write
 from engine.text.cleaning import joined_words, one_line, without_encoded, without_gaps, without_readings
 from engine.text.document import Document, MetadataValue, assemble
-from engine.text.numbering import numeral
+from engine.text.headings import numeral
 
 _LITERAL = frozenset([
     "asciinema", "code", "code-block", "digraph", "doctest", "graph", "graphviz", "inheritance-diagram",

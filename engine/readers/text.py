@@ -13,8 +13,7 @@ from engine.readers.encoding import decode
 from engine.readers.fields import split_names, typed_scalar
 from engine.text.cleaning import joined_words, without_encoded, without_gaps, without_invisible, without_readings
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
-from engine.text.headings import find_headings, is_part_of_opinion, names_part
-from engine.text.numbering import could_be_title, roman_value
+from engine.text.headings import could_be_title, find_headings, is_part_of_opinion, names_part, roman_value
 
 _APS = re.compile(r"^PATN[ \t]*\n(?:[^\n]*\n)*?WKU[ \t]+\w", re.MULTILINE)  # maybe behind the head of a weekly file
 _PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)

@@ -106,7 +106,7 @@ class Scan(Protocol):
     error: float  # of a similarity there, at most
 
     def components(self, queries: Sequence[tuple[Vectors, Thresholds]], power: float, skip: int) -> NDArray[np.float64]:
-        """The chunk components of all documents on the device for each query, see `engine.gpu.scan`."""
+        """The chunk components of all documents on the device for each query, see `engine.gpu`."""
 
 
 class Scorer:

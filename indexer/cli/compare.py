@@ -18,10 +18,13 @@ from engine.result import CLUSTER_COLUMNS, PAIR_COLUMNS, cluster_rows
 from engine.search.request import AUTO, Mode, Request, parameters
 from engine.text.cleaning import json_text
 from indexer.cli.options import (
+    Reading,
+    as_option,
     collected,
     device_option,
     existing_index_argument,
     opened_index,
+    read_each,
     request_options,
     typed_command,
 )
@@ -39,7 +42,6 @@ from indexer.cli.output import (
     write_output,
     write_picture,
 )
-from indexer.cli.reading import Reading, as_option, read_each
 from indexer.cli.terminal import PairsProgress, log
 
 if TYPE_CHECKING:

@@ -17,19 +17,17 @@ from engine.report.lines import duration
 from indexer.cli.options import (
     FAILED,
     PARTLY,
+    STDIN,
     GroupedCommand,
+    Reading,
     collected,
     device_option,
     index_argument,
     json_option,
-    option,
-    ray_option,
-)
-from indexer.cli.reading import (
-    STDIN,
-    Reading,
     opened_reader,
+    option,
     parse_bytes,
+    ray_option,
     reading_options,
 )
 from indexer.cli.terminal import BuildProgress, echo, echo_text, log

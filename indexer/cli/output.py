@@ -26,8 +26,7 @@ from engine.report.rows import NOVELTY_COLUMNS, PART_COLUMNS, as_cell, novelty_r
 from engine.report.table import N_NOVELTY_PAIRS, N_PAIRS, matrix_lines, no_hits, result_lines
 from engine.result import JointResult, Result, SectionMatrix
 from engine.text.cleaning import json_text, safe
-from indexer.cli.options import together, typed_command
-from indexer.cli.reading import reading_options
+from indexer.cli.options import reading_options, together, typed_command
 from indexer.cli.terminal import PIPE_WIDTH, echo_text, show, width
 
 if TYPE_CHECKING:

@@ -11,11 +11,18 @@ import click
 
 from engine.search.request import AUTO, STANDING, Explain, Mode, Request
 from indexer.cli.options import (
+    Queries,
+    Reading,
+    as_option,
     collected,
     existing_index_argument,
+    left_out_note,
+    only_document,
     opened_index,
+    opened_reader,
     placed_partitions,
     ray_option,
+    read_named,
     request_options,
     search_device_option,
 )
@@ -28,7 +35,6 @@ from indexer.cli.output import (
     matrix_option,
     pairs_option,
 )
-from indexer.cli.reading import Queries, Reading, as_option, left_out_note, only_document, opened_reader, read_named
 from indexer.cli.terminal import log
 
 if TYPE_CHECKING:

@@ -15,14 +15,18 @@ import click
 from engine.search.request import Request
 from engine.text.cleaning import json_text
 from engine.text.document import Document
-from indexer.cli.options import FAILED, device_option, json_option, opened_index, request_options
-from indexer.cli.reading import (
+from indexer.cli.options import (
+    FAILED,
     Queries,
     Reading,
+    device_option,
+    json_option,
     missing_files,
+    opened_index,
     opened_reader,
     read_named,
     reading_options,
+    request_options,
 )
 from indexer.cli.terminal import echo_text, log
 

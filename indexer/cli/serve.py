@@ -13,14 +13,16 @@ from engine.environment import check_extra
 from engine.errors import MissingExtra
 from indexer.cli.options import (
     GroupedCommand,
+    Reading,
     device_option,
     existing_index_argument,
     option,
+    parse_bytes,
     placed_partitions,
     ray_option,
+    reading_options,
 )
 from indexer.cli.output import log_option
-from indexer.cli.reading import Reading, parse_bytes, reading_options
 from indexer.cli.terminal import log
 
 _PACKAGES = {"fastapi": "FastAPI", "uvicorn": "uvicorn", "python_multipart": "python-multipart"}

@@ -19,13 +19,16 @@ from engine.report.contract import outline
 from engine.report.lines import Line, Run, Style, counted, line, shortened, table
 from engine.text.cleaning import json_text
 from engine.text.document import Document, MetadataValue, Scalar, section_label
-from indexer.cli.options import device_option, existing_index_argument, json_option, opened_index
-from indexer.cli.output import check_picture, opened_output, output_option, write_picture
-from indexer.cli.reading import (
+from indexer.cli.options import (
     Reading,
+    device_option,
+    existing_index_argument,
+    json_option,
+    opened_index,
     read_each,
     reading_options,
 )
+from indexer.cli.output import check_picture, opened_output, output_option, write_picture
 from indexer.cli.terminal import echo_text, log
 from indexer.cli.terminal import show as show_lines
 

@@ -13,7 +13,7 @@ import torch
 import engine.search.candidates as neighbours_module
 from engine.encoders.encoder import Vectors
 from engine.errors import BudgetExceeded, EncoderError
-from engine.gpu.acceleration import Acceleration, accelerate, lists_on, scan_on
+from engine.gpu import Acceleration, accelerate, lists_on, scan_on
 from engine.index import Index
 from engine.result import Result, Status
 from engine.scoring.similarity import best_by_document, best_chunks
@@ -134,7 +134,7 @@ def test_without_room_on_the_gpu_the_cpu_searches_and_the_summary_names_the_size
 def test_a_scan_that_fails_its_test_is_not_used(
     folder: Path, fault: Callable[..., object], summary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.gpu.scan._products", fault)
+    monkeypatch.setattr("engine.gpu._products", fault)
     with IndexSnapshot(folder) as snapshot:
         scan, reason = scan_on(snapshot, ["cpu"], 1 << 30)
     assert scan is None and re.search(summary, reason), reason
@@ -210,7 +210,7 @@ def test_without_a_named_gpu_there_is_no_acceleration(folder: Path, device: str 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch sees a GPU")
 def test_the_summary_reports_a_torch_without_gpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.gpu.acceleration.gpu_numbers", lambda _: [99])
+    monkeypatch.setattr("engine.gpu.gpu_numbers", lambda _: [99])
     with IndexSnapshot(folder) as snapshot:
         acceleration = accelerate(snapshot, "cuda")
     assert acceleration.summary == "searched on the CPU: torch sees 0 GPUs, and cuda was requested"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.gpu.acceleration import LIST_RESERVE_BYTES, options, replicate, spread_documents
+from engine.gpu import LIST_RESERVE_BYTES, options, replicate, spread_documents
 from engine.store.ann import OpenReplica
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer

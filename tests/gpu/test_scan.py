@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors, unit
 from engine.errors import BudgetExceeded
-from engine.gpu.acceleration import Acceleration
-from engine.gpu.scan import DeviceScan
+from engine.gpu import Acceleration, DeviceScan
 from engine.index import Index
 from engine.scoring.evidence import CONTAINMENT, Scoring, Thresholds, chunk_component, most_difference, thresholds
 from engine.scoring.similarity import best_chunks
@@ -140,6 +139,6 @@ def test_a_device_without_room_is_an_error_with_the_next_step(monkeypatch: pytes
     def fail(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr("engine.gpu.scan._products", fail)
+    monkeypatch.setattr("engine.gpu._products", fail)
     with pytest.raises(BudgetExceeded, match=r"out of memory.*or open the index on the CPU: --device cpu"):
         scan.components([(unit(halves(2, 2)), Thresholds(np.zeros(2, np.float32), np.ones(2)))], 2.0)

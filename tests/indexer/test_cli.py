@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.gpu.acceleration import Acceleration, scan_on
+from engine.gpu import Acceleration, scan_on
 from indexer.building.builder import Settings
 from indexer.building.report import BuildReport
 from tests.commands import run, succeed
@@ -254,7 +254,7 @@ def test_query_by_id_leaves_the_query_document_out(built: Path) -> None:
 def test_the_use_of_a_gpu_is_printed_on_standard_error(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.index.check_device", lambda device: device)
     monkeypatch.setattr(
-        "engine.gpu.acceleration.accelerate",
+        "engine.gpu.accelerate",
         lambda snapshot, _: Acceleration(scan_on(snapshot, ["cpu"], 1 << 30)[0], None, "searched on the GPU: as here"),
     )
     there, here = (run("query", str(built), "--id", "fox/0.md", *device) for device in (["--device", "cuda"], []))

@@ -17,7 +17,7 @@ from engine.readers.text import running_text
 from engine.references.extraction import references
 from engine.text.cleaning import without_encoded, without_readings
 from engine.text.document import Document
-from engine.text.numbering import is_contents_line
+from engine.text.headings import is_contents_line
 from engine.text.section_kinds import heading_name, section_kinds
 from engine.text.segmentation import sentence_starts
 from engine.text.units import Unit, divide_by

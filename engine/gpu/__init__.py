@@ -1,1 +1,0 @@
-"""FAISS indexes and matrix products on GPUs."""
