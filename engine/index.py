@@ -512,7 +512,7 @@ def _searched(searcher: Searcher, query: Query, request: Request) -> results.Res
 
         return novelty(searcher, query, request)
     if request.diversify or request.one_per is not None:
-        from engine.search.diversity import ranked
+        from engine.search.searcher import ranked
 
         return ranked(searcher, query, request)
     return searcher.search(query, request)

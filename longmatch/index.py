@@ -240,7 +240,7 @@ class Index:
                 `engine.scoring.evidence`, where every document is scored; or "novelty": `Result.sections` ranks the
                 sections of the query by 1 minus the score of the document that contains most of the section.
             diversify: order the first 50 hits so that each adds sections of the query that the hits before it
-                lack, see `engine.search.diversity`. Scores do not change.
+                lack, see `engine.search.searcher`. Scores do not change.
             one_per: a metadata field, as "family": of the documents with one value of it the best is a hit, and
                 `hit.others` are the doc_ids of the others that rank high. A document without the field is a hit.
             min_pair: least contribution of a section pair that is listed; the other pairs are one part, `rest`.

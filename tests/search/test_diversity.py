@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import engine.search.diversity as diversity_module
+import engine.search.searcher as diversity_module
 from engine.errors import QueryError
 from engine.index import Index
-from engine.search.diversity import diverse_order, section_contributions
 from engine.search.request import Request
+from engine.search.searcher import diverse_order, section_contributions
 from engine.text.document import Document
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document

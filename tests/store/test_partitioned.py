@@ -16,7 +16,7 @@ import xxhash
 
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import IndexDamaged, IndexMismatch
-from engine.gpu.acceleration import can_clone, centroids, list_parts, lists_of
+from engine.gpu import can_clone, centroids, list_parts, lists_of
 from engine.store.ann import Replica
 from engine.store.catalog import (
     Entry,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.text.document import Document
-from engine.text.headings import find_headings
-from engine.text.numbering import Kind, could_be_title, is_contents_line, parse, roman_value
+from engine.text.headings import Kind, could_be_title, find_headings, is_contents_line, parse, roman_value
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.segmentation import Heading, Section, divide
 
