@@ -20,21 +20,14 @@ def text(topic: str, other: str) -> str:
     return f"# On the {topic}\n\n{first}\n\n## More on {other}\n\n{second}\n"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    (folder / "corpus").mkdir()
-    for topic, other in TOPICS.items():
-        (folder / "corpus" / f"{topic}.md").write_text(text(topic, other))
-    (folder / "draft.md").write_text(text("fox", "stone"))
-    succeed("index", folder / "x.lm", folder / "corpus", "--encode", "none")
-    return folder
-
-
 @pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Path:
-    """Four files, an index of their words, and a draft, to be changed."""
-    return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "corpus").mkdir()
+    for topic, other in TOPICS.items():
+        (tmp_path / "corpus" / f"{topic}.md").write_text(text(topic, other))
+    (tmp_path / "draft.md").write_text(text("fox", "stone"))
+    succeed("index", tmp_path / "x.lm", tmp_path / "corpus", "--encode", "none")
+    return tmp_path
 
 
 def stored(folder: Path, *arguments: str | Path, form: str = "json") -> Path:
