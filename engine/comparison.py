@@ -16,8 +16,7 @@ import numpy as np
 from engine.encoders.encoder import Encoder
 from engine.result import Hit, Provenance, Result, SectionMatrix, Status, encoder_state, provenance
 from engine.scoring.breakdown import Scored, break_down
-from engine.scoring.evidence import Components, Scoring, chunk_component, combine
-from engine.scoring.similarity import Matches, best_matches, no_matches
+from engine.scoring.evidence import Components, Matches, Scoring, best_matches, chunk_component, combine, no_matches
 from engine.search.query import Background, Prepared, Query, as_stored, prepare, with_section_weights
 from engine.search.request import Request
 from engine.store.reference import Reference

@@ -42,8 +42,7 @@ from torch import Tensor
 from engine.encoders.encoder import Vectors
 from engine.environment import gpu_numbers, installed_faiss, require_one_faiss
 from engine.errors import BudgetExceeded, install_command
-from engine.scoring.evidence import ROUNDING, Thresholds
-from engine.scoring.similarity import QUERY_BLOCK, best_matches
+from engine.scoring.evidence import QUERY_BLOCK, ROUNDING, Thresholds, best_matches
 from engine.search.candidates import FIRST_DEPTH, CandidateLists
 from engine.store.ann import MOST, Ids, OpenReplica, Replica, inverted_lists
 from engine.store.snapshot import IndexSnapshot, Positions

@@ -281,7 +281,7 @@ class Index:
             raise EncoderError(reason)
 
     def _check_filter(self, where: str) -> None:
-        from engine.store.lookup import check_fields  # a search without a filter looks nothing up
+        from engine.store.partitioned import check_fields  # a search without a filter looks nothing up
 
         check_fields(self.snapshot, where)
 

@@ -22,8 +22,8 @@ from engine.scoring.parts import Breakdown, SectionPair
 from engine.text.document import Document, MetadataValue
 from engine.text.section_kinds import SectionKind
 from engine.text.segmentation import Coverage, Span
-from engine.words.common_sentences import StockSentence, StockWording, stock_sentences
 from engine.words.places import TermPlaces, nowhere
+from engine.words.wording import StockSentence, StockWording, stock_sentences
 
 if TYPE_CHECKING:
     from engine.encoders.encoder import Encoder

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from engine.plots.heatmap import Plot
+    from engine.plots import Plot
     from engine.report.quotes import Quote
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ class Hit(results.Hit):
             QueryError: the hit belongs to no `Result`, so there is no query.
         """
         check_extra("matplotlib", "Hit.plot()", "matplotlib", "plot")
-        from engine.plots.heatmap import plot_hit
+        from engine.plots import plot_hit
 
         return plot_hit(self.own_result(), self)
 
@@ -168,7 +168,7 @@ class Result(results.Result):
         Raises:
             MissingExtra: pandas is not installed.
         """
-        from engine.report.rows import hit_frame
+        from engine.report.exports import hit_frame
 
         return hit_frame(self)
 
@@ -181,7 +181,7 @@ class Result(results.Result):
         Raises:
             MissingExtra: pandas is not installed.
         """
-        from engine.report.rows import part_frame
+        from engine.report.exports import part_frame
 
         return part_frame(self, n_pairs=n_pairs)
 
@@ -204,7 +204,7 @@ class Result(results.Result):
             QueryError: there are no hits.
         """
         check_extra("matplotlib", "Result.plot()", "matplotlib", "plot")
-        from engine.plots.heatmap import plot_result
+        from engine.plots import plot_result
 
         return plot_result(self)
 
@@ -260,7 +260,7 @@ class SectionMatrix(results.SectionMatrix):
         Raises:
             MissingExtra: pandas is not installed.
         """
-        from engine.report.rows import matrix_frame
+        from engine.report.exports import matrix_frame
 
         return matrix_frame(self)
 
@@ -281,7 +281,7 @@ class Pairs(results.Pairs):
         Raises:
             MissingExtra: pandas is not installed.
         """
-        from engine.report.rows import pairs_frame
+        from engine.report.exports import pairs_frame
 
         return pairs_frame(self)
 

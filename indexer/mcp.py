@@ -25,7 +25,7 @@ from engine.errors import EngineError, QueryError
 from engine.index import Index
 from engine.readers import Unreadable
 from engine.search.request import Request
-from engine.store.lookup import stored_fields
+from engine.store.partitioned import stored_fields
 from engine.text.document import Document, section_label
 from engine.text.segmentation import Span
 from engine.views import Hit, Result

@@ -29,7 +29,7 @@ from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.partition import Selection
 from engine.search.query import Query
 from engine.search.request import Mode
-from engine.store.lookup import check_fields
+from engine.store.partitioned import check_fields
 from engine.store.snapshot import Positions
 from engine.views import Pairs
 

@@ -28,8 +28,7 @@ from engine.readers import Unreadable, is_readable
 from engine.readers.fields import Fields
 from engine.store.catalog import ANN_FOLDER, index_folders
 from engine.store.checks import content_hash
-from engine.store.lookup import stored_meta
-from engine.store.partitioned import open_snapshot
+from engine.store.partitioned import open_snapshot, stored_meta
 from engine.store.reference import FEWEST_DOCUMENTS, SAMPLE_CHUNKS, SAMPLE_DOCUMENTS
 from engine.store.shards import SHARD_FOLDER
 from engine.store.writer import Writer

@@ -28,7 +28,7 @@ from engine.result import JointResult, Result
 from engine.search.request import Request
 from engine.store.checks import content_hash
 from engine.store.durable import fsync_folder
-from engine.store.lookup import stored_hashes
+from engine.store.partitioned import stored_hashes
 from engine.text.cleaning import json_text
 from engine.text.document import Document
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.store.checks import content_hash
-from engine.store.lookup import stored_hashes
+from engine.store.partitioned import stored_hashes
 from engine.text.cleaning import safe
 from engine.text.document import Document
 from longmatch.sources import Stream

@@ -15,8 +15,7 @@ from scipy.sparse import csr_array
 
 from engine.encoders.encoder import Vectors
 from engine.index import Index
-from engine.scoring.evidence import Components, Scoring, chunk_component, combine, thresholds
-from engine.scoring.similarity import best_chunks
+from engine.scoring.evidence import Components, Scoring, best_chunks, chunk_component, combine, thresholds
 from engine.search.query import Prepared, Query
 from engine.store.snapshot import Positions
 from engine.words.counts import TermTable, WordTables

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from engine.errors import IndexMismatch, QueryError
 from engine.report.contract import result_dict
-from engine.report.rows import COUNT_COLUMNS, PART_COLUMNS, part_rows
+from engine.report.exports import COUNT_COLUMNS, PART_COLUMNS, part_rows
 from engine.result import N_SNIPPETS, Result
 from engine.store.checks import content_hash
-from engine.store.lookup import stored_types
-from engine.store.partitioned import Snapshot
+from engine.store.partitioned import Snapshot, stored_types
 from engine.store.snapshot import Positions
 from engine.text.document import Document
 from engine.text.section_kinds import section_kinds
@@ -92,7 +91,7 @@ class Export:
 
 
 def part_export(results: Iterable[Result], *, n_pairs: int | None = N_SNIPPETS) -> Export:
-    """A row for each part of each hit, see `engine.report.rows`; columns have the same types for all results."""
+    """A row for each part of each hit, see `engine.report.exports`; columns have the same types for all results."""
     types = {name: pa.int64() for name in _NUMBERS} | {name: pa.float64() for name in _REALS}
     schema = pa.schema([(name, types.get(name, pa.string())) for name in PART_COLUMNS])
     rows = (list(part_rows(result_dict(result, n_pairs=n_pairs))) for result in results)

@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.report.contract import place_of, result_dict
+from engine.report.contract import STANDS_OUT, QuerySections, place_of, result_dict
+from engine.report.exports import as_cell
 from engine.report.lines import pages_label
 from engine.report.page import render
 from engine.report.quotes import Quote, Quotes
-from engine.report.rows import as_cell
-from engine.report.shares import STANDS_OUT, QuerySections
 from engine.result import Hit, Result
 from engine.scoring.parts import SectionPair
 from engine.text.cleaning import safe

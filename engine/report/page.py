@@ -22,11 +22,23 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from engine.encoders.encoder import strongest_pairs
-from engine.report.contract import SIDES, best_parts, head_dict, hit_dicts, place_of, result_dict, section_places, spans
+from engine.report.contract import (
+    SIDES,
+    best_parts,
+    head_dict,
+    hit_dicts,
+    percent,
+    place_of,
+    reference_notes,
+    rest_note,
+    result_dict,
+    section_places,
+    spans,
+    summary,
+)
 from engine.report.lines import counted, pages_label
 from engine.report.quotes import marked_runs as quote_runs
 from engine.report.quotes import window
-from engine.report.shares import percent, reference_notes, rest_note, summary
 from engine.report.table import (
     NO_FLOOR_OF_SECTIONS,
     coverage_note,

@@ -26,9 +26,8 @@ from engine.result import Hit, shown_spans
 from engine.scoring.parts import N_TERMS, SectionPair, TermPart, term_columns
 from engine.text.document import Document
 from engine.text.segmentation import Span
-from engine.words.common_sentences import StockSentence
-from engine.words.function_words import content_of, content_words, has_number, is_listed
 from engine.words.places import Sentences, TermPlaces
+from engine.words.wording import StockSentence, content_of, content_words, has_number, is_listed
 
 LEAST_MARKED = 0.1  # of the strongest term of the hit: a term that adds less is not marked
 MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its marks

@@ -15,7 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import strongest
-from engine.report.contract import JOINT_VERSION, best_parts, head_dict, hit_dicts, result_dict, spans
+from engine.report.contract import (
+    JOINT_VERSION,
+    best_parts,
+    head_dict,
+    hit_dicts,
+    percent,
+    reference_notes,
+    rest_note,
+    result_dict,
+    spans,
+    summary,
+)
 from engine.report.lines import (
     SHADES,
     Line,
@@ -32,7 +43,6 @@ from engine.report.lines import (
     shortened,
 )
 from engine.report.quotes import marked_runs, window
-from engine.report.shares import percent, reference_notes, rest_note, summary
 from engine.result import N_SNIPPETS, Encoding, JointResult, Result, SectionMatrix
 from engine.scoring.evidence import LEVELS, Floor
 from engine.text.cleaning import safe

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.lazy import deferred
-from engine.scoring.evidence import COMPONENTS, Components, Scoring, Thresholds, margin
+from engine.scoring.evidence import COMPONENTS, Components, Matches, Scoring, Thresholds, margin
 from engine.scoring.parts import (
     N_TERMS,
     NO_SMALL_PAIRS,
@@ -33,7 +33,6 @@ from engine.scoring.parts import (
     TermColumns,
     TermPart,
 )
-from engine.scoring.similarity import Matches
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind
 from engine.text.segmentation import Chunk, Span

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
-from engine.scoring.similarity import RankedLists, best_by_document, empty_lists, first_places, merge, with_rows
+from engine.scoring.evidence import RankedLists, best_by_document, empty_lists, first_places, merge, with_rows
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 
 if TYPE_CHECKING:

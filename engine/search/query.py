@@ -33,18 +33,17 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors, unit
 from engine.errors import QueryError
-from engine.scoring.evidence import Scoring, Thresholds, chunk_weights, reference_threshold, thresholds
-from engine.scoring.similarity import best_matches
+from engine.scoring.evidence import Scoring, Thresholds, best_matches, chunk_weights, reference_threshold, thresholds
 from engine.store.checks import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.text.document import KIND, Document
 from engine.text.section_kinds import SectionKind, heading_name, kind_bits, section_kinds
 from engine.text.segmentation import Chunk, Coverage, Span
 from engine.words.apart import title_span
-from engine.words.common_sentences import blanked, common_stretches, kept_shares
 from engine.words.counts import TermTable, WordTables, counted
 from engine.words.likelihood import QueryTerms, cover_terms, query_terms
 from engine.words.places import PAIR, QueryText
+from engine.words.wording import blanked, common_stretches, kept_shares
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,16 @@ from engine.encoders.encoder import Vectors
 from engine.scoring.evidence import (
     COMPONENTS,
     Components,
+    Matches,
     Scoring,
     Thresholds,
+    best_chunks,
+    best_matches,
     chunk_component,
     combine,
     most_difference,
+    no_matches,
 )
-from engine.scoring.similarity import Matches, best_chunks, best_matches, no_matches
 from engine.search.query import Prepared
 from engine.store.gathering import TargetChunks
 from engine.store.partitioned import Snapshot

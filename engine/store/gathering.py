@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import IndexDamaged
-from engine.scoring.similarity import Matches
+from engine.scoring.evidence import Matches
 from engine.store.catalog import NamedRow
 from engine.store.reference import content_key
 from engine.store.shards import Shard, ShardSet, as_float32

@@ -1,7 +1,7 @@
 """The reference of an index: a pinned sample of its documents, its statistics of words, its common and stock sentences.
 
 Thresholds of a query are computed over the sample, and probabilities of terms from the statistics.
-Sentences that many documents share are left out of a query, see `engine.words.common_sentences`. So the
+Sentences that many documents share are left out of a query, see `engine.words.wording`. So the
 score of two documents depends only on them and on the reference. The file holds copies: removing
 or changing documents does not change it. A reference is replaced only on request, or by an index
 run once the corpus has outgrown it.
@@ -27,8 +27,8 @@ from engine.scoring.evidence import Floor, FloorTable, Scoring
 from engine.store.catalog import ReferenceFile
 from engine.store.durable import Checksum, check_mapped, write_durably
 from engine.store.shards import CoarseRows, mapped_tensors, save_file
-from engine.words.common_sentences import StockWording
 from engine.words.likelihood import Statistics, TermStatistics
+from engine.words.wording import StockWording
 
 REFERENCE_FOLDER = "reference"
 SAMPLE_DOCUMENTS = 400  # most documents in the sample

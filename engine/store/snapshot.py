@@ -66,8 +66,8 @@ from engine.store.shards import ShardSet, coarse, map_file, shard_arrays
 from engine.store.where import Work, has_key, parse_where
 from engine.text.document import Document
 from engine.text.segmentation import Coverage
-from engine.words.common_sentences import common_sentences, stock_wording
 from engine.words.likelihood import Statistics, TermStatistics, collect
+from engine.words.wording import common_sentences, stock_wording
 from engine.work import step
 
 if TYPE_CHECKING:

@@ -30,8 +30,14 @@ from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.encoders.hardware import default_dtype
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
-from engine.scoring.evidence import Scoring, chunk_component, chunk_weights, reference_threshold, thresholds
-from engine.scoring.similarity import segment_max
+from engine.scoring.evidence import (
+    Scoring,
+    chunk_component,
+    chunk_weights,
+    reference_threshold,
+    segment_max,
+    thresholds,
+)
 from engine.text.document import Document
 from engine.training.corpus import Judgments, TrainingCorpus, readable
 from engine.training.history import (

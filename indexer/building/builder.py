@@ -34,8 +34,7 @@ from engine.store.catalog import (
 )
 from engine.store.checks import COMMITS_FILE
 from engine.store.durable import appearing
-from engine.store.lookup import stored_meta
-from engine.store.partitioned import open_snapshot
+from engine.store.partitioned import open_snapshot, stored_meta
 from engine.store.reference import REFERENCE_FOLDER
 from engine.store.shards import SHARD_FOLDER
 from engine.store.writable import LOCK_FILE

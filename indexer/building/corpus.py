@@ -157,7 +157,7 @@ def held_files(index: Path, files: Mapping[Path, object]) -> dict[Path, str]:
     """The doc_ids of the given files that an index holds; empty if there is no index."""
     # Loads numpy, time that a mistyped path should not cost.
     from engine.store.catalog import holds_index
-    from engine.store.lookup import stored_sources
+    from engine.store.partitioned import stored_sources
 
     if not holds_index(index):
         return {}
@@ -423,7 +423,7 @@ def find_failed(index: Path) -> Retry:
     """
     # Loads numpy, time that a mistyped path should not cost.
     from engine.store.catalog import holds_index
-    from engine.store.lookup import stored_failures
+    from engine.store.partitioned import stored_failures
 
     if not holds_index(index):
         raise IndexMismatch(f"{index} holds no index; make one: longmatch index {index} PATH...")

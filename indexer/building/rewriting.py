@@ -23,8 +23,7 @@ from engine.errors import DocumentError, IndexMismatch, RecallTooLow, named_faul
 from engine.report.lines import duration
 from engine.store.catalog import is_partitioned, partition_of
 from engine.store.durable import appearing
-from engine.store.lookup import stored_failures
-from engine.store.partitioned import Snapshot, open_snapshot
+from engine.store.partitioned import Snapshot, open_snapshot, stored_failures
 from engine.store.snapshot import Positions
 from engine.store.writer import PartitionWriters, Writer, drop_staged, open_writers, stage, staged_ids, switch
 from engine.text.document import Document

@@ -13,7 +13,7 @@ import click
 
 from engine.environment import check_extra
 from engine.errors import QueryError
-from engine.report.rows import as_cell
+from engine.report.exports import as_cell
 from engine.result import CLUSTER_COLUMNS, PAIR_COLUMNS, cluster_rows
 from engine.search.request import AUTO, Mode, Request, parameters
 from engine.text.cleaning import json_text
@@ -389,7 +389,7 @@ def _parquet(pairs: Pairs) -> bytes:
 
 def _draw(index: Index, found: Pairs, where: str | None, cluster_least: float | None, picture: Path) -> None:
     # Loads matplotlib, which a list of pairs does not need.
-    from engine.plots.corpus_map import corpus_map, plot_clusters
+    from engine.plots import corpus_map, plot_clusters
 
     members = [name for cluster in found.clusters(cluster_least) for name, _ in cluster.members]
     figure = plot_clusters(index, corpus_map(index, where=where, keep=members), found, cluster_least)

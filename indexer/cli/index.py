@@ -312,7 +312,7 @@ def _corpus(index: Path, paths: tuple[str, ...], options: _Options) -> _Corpus:
 
 def _default_way(index: Path, corpus: _Corpus, encoder: str | None) -> Literal["none", "later", "all"]:
     """The default of --encode: that of a first run which was stopped; an index of words alone stays one."""
-    from engine.store.lookup import stored_meta
+    from engine.store.partitioned import stored_meta
 
     if not corpus.sources:
         return "all"
@@ -395,7 +395,7 @@ def _named_cost(index: Path, encoder: Encoder | str | None, encode: str, device:
     """If the index has another encoder, add the cost of encoding the index again to the error."""
     from engine.errors import IndexMismatch
     from engine.store.catalog import is_partitioned
-    from engine.store.lookup import stored_meta
+    from engine.store.partitioned import stored_meta
 
     try:
         yield
@@ -520,7 +520,7 @@ def print_build(
 
 def _note_no_language(index: Path) -> None:
     """Say that a new index has no language, which it keeps."""
-    from engine.store.lookup import stored_meta
+    from engine.store.partitioned import stored_meta
 
     if stored_meta(index).get("language") == "none":
         log(
@@ -548,7 +548,7 @@ def _first(names: Sequence[str]) -> str:
 
 def _missing_line(index: Path, report: BuildReport) -> str:
     """Documents and tokens left to encode, the time if this run encoded any, and the command that encodes them."""
-    from engine.store.lookup import stored_meta
+    from engine.store.partitioned import stored_meta
 
     some = "1 document has" if report.n_missing == 1 else f"{report.n_missing:,} documents have"
     left = f"{some} no vectors yet: about {report.tokens_missing:,} tokens"

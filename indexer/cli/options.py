@@ -240,7 +240,7 @@ def placed_partitions(index: Path, ray_address: str | None) -> Iterator[Placemen
 
     parts = list(partition_folders(index, read_manifest(index)))  # before Ray is started, which takes seconds
     with connected(ray_address):
-        from indexer.cluster.partitions import PartitionActors  # imports Ray, which was set up by `connected`
+        from indexer.cluster.job import PartitionActors  # imports Ray, which was set up by `connected`
 
         with closing(PartitionActors(parts)) as actors:
             yield actors

@@ -21,8 +21,8 @@ import click
 
 from engine.environment import check_extra
 from engine.report.contract import envelope, result_dict
+from engine.report.exports import NOVELTY_COLUMNS, PART_COLUMNS, as_cell, novelty_rows, part_rows
 from engine.report.lines import Line, line, plain
-from engine.report.rows import NOVELTY_COLUMNS, PART_COLUMNS, as_cell, novelty_rows, part_rows
 from engine.report.table import N_NOVELTY_PAIRS, N_PAIRS, matrix_lines, no_hits, result_lines
 from engine.result import JointResult, Result, SectionMatrix
 from engine.text.cleaning import json_text, safe
@@ -30,7 +30,7 @@ from indexer.cli.options import reading_options, together, typed_command
 from indexer.cli.terminal import PIPE_WIDTH, echo_text, show, width
 
 if TYPE_CHECKING:
-    from engine.plots.heatmap import Plot
+    from engine.plots import Plot
 
 _FORMS = {"bib": "bibtex", "htm": "html", "run": "trec"}  # of suffixes that are not the name of a format
 _PICTURES: dict[str, Literal["png", "svg"]] = {".png": "png", ".svg": "svg"}
@@ -147,7 +147,7 @@ def check_picture(path: Path | None, command: str, example: str) -> None:
 def write_picture(path: Path, figure: Plot) -> None:
     """Write a figure in the format given by the file name."""
     # Loads matplotlib, which only pictures need.
-    from engine.plots.heatmap import figure_file
+    from engine.plots import figure_file
 
     write_output(path, figure_file(figure, _PICTURES[path.suffix.lower()]))
 
@@ -314,7 +314,7 @@ def _jsonl(answers: Sequence[Answer], n_pairs: int | None) -> str:
 
 
 def _csv(answers: Sequence[Answer], n_pairs: int | None) -> str:
-    """A row for each listed part of each hit, or for each section of a novelty, see `engine.report.rows`."""
+    """A row for each listed part of each hit, or for each section of a novelty, see `engine.report.exports`."""
     is_novelty = answers[0].result.sections is not None
     text = io.StringIO()
     rows = csv.DictWriter(text, NOVELTY_COLUMNS if is_novelty else PART_COLUMNS, lineterminator="\n")
@@ -344,13 +344,13 @@ def _html(answers: Sequence[Answer], n_pairs: int | None) -> str:
 
 
 def _bibtex(answers: Sequence[Answer], _n_pairs: int | None) -> str:
-    from engine.report.citations import bibtex
+    from engine.report.exports import bibtex
 
     return bibtex(answer.result for answer in answers)
 
 
 def _ris(answers: Sequence[Answer], _n_pairs: int | None) -> str:
-    from engine.report.citations import ris
+    from engine.report.exports import ris
 
     return ris(answer.result for answer in answers)
 

@@ -33,7 +33,7 @@ from indexer.cli.terminal import echo_text, log
 from indexer.cli.terminal import show as show_lines
 
 if TYPE_CHECKING:
-    from engine.plots.heatmap import Plot
+    from engine.plots import Plot
     from engine.report.arrow import What
 
 _N_NAMED = 3  # headings that an error suggests
@@ -149,7 +149,7 @@ def _named_documents(index: Index) -> list[dict[str, str]]:
 
 def list_fields(index: Index, as_json: bool) -> list[Line]:
     """The metadata fields of all documents: type, how many documents have them, and examples."""
-    from engine.store.lookup import stored_fields
+    from engine.store.partitioned import stored_fields
 
     fields = stored_fields(index.snapshot.folder)
     if as_json:
@@ -445,9 +445,9 @@ def plot(
 
 def _map(index: Index, query: Document | str | None, k: int, by: str | None, where: str | None) -> Plot:
     # Loads matplotlib, which only pictures need.
-    from engine.plots.corpus_map import corpus_map, plot_map
+    from engine.plots import corpus_map, plot_map
     from engine.search.request import Request
-    from engine.store.lookup import check_field
+    from engine.store.partitioned import check_field
 
     if by is not None:
         check_field(index.snapshot.folder, by)

@@ -26,7 +26,7 @@ import numpy as np
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import BudgetExceeded
-from engine.scoring.similarity import QUERY_BLOCK
+from engine.scoring.evidence import QUERY_BLOCK
 from engine.search.searcher import PASS_CHUNKS
 from engine.text.document import Document
 from engine.words.counts import WordTables

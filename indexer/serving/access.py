@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from indexer.serving.failures import Refusal, too_busy, too_large
+from indexer.serving.answers import Refusal, too_busy, too_large
 from indexer.serving.settings import ASSETS, MOST_VALUES, Settings, is_loopback
 from indexer.serving.work import BODY_BYTES, LARGE_BODY, Metrics, return_memory, too_slow
 

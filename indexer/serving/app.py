@@ -26,6 +26,7 @@ from engine.index import Index
 from engine.store.where import filter_text
 from indexer.serving import answers
 from indexer.serving.access import Access
+from indexer.serving.answers import Refusal, refusal_of
 from indexer.serving.bodies import (
     LONGEST_FIELD,
     MOST_LISTED,
@@ -38,7 +39,6 @@ from indexer.serving.bodies import (
     add_contract,
     response,
 )
-from indexer.serving.failures import Refusal, refusal_of
 from indexer.serving.page import add_page
 from indexer.serving.service import Service
 from indexer.serving.settings import Settings, check_exposure

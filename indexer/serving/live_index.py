@@ -25,7 +25,7 @@ from engine.store.partitioned import Snapshot, open_snapshot
 from engine.text.document import Document
 from engine.work import step
 from indexer.searches import SearchLog
-from indexer.serving.failures import LOG, Refusal, too_busy
+from indexer.serving.answers import LOG, Refusal, too_busy
 from indexer.serving.settings import Settings
 
 

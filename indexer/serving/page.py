@@ -24,8 +24,8 @@ from engine.result import Result
 from engine.text.document import Document
 from indexer.request_fields import request_of
 from indexer.serving import answers
+from indexer.serving.answers import refusal_of
 from indexer.serving.bodies import SearchBody, SearchForm
-from indexer.serving.failures import refusal_of
 from indexer.serving.live_index import Progress, Stage
 from indexer.serving.service import Service
 from indexer.serving.settings import ASSETS

@@ -25,8 +25,8 @@ from engine.readers import FORMATS, Unreadable
 from engine.readers.reader import detected_suffix
 from engine.text.document import Document, text_id, text_title, without_gz
 from indexer.reading.reader import DocumentReader, ReadLimits, Request
+from indexer.serving.answers import LOG, refusal_of, too_large
 from indexer.serving.bodies import Query
-from indexer.serving.failures import LOG, refusal_of, too_large
 from indexer.serving.live_index import LiveIndex
 from indexer.serving.settings import MOST_CHARS, MOST_SECTIONS, Settings
 from indexer.serving.work import Metrics, Workers

@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from starlette.types import Scope
 
 from engine.work import limited
-from indexer.serving.failures import Refusal, too_busy, too_large
+from indexer.serving.answers import Refusal, too_busy, too_large
 from indexer.serving.settings import MOST_WORK_BYTES
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)

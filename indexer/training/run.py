@@ -676,7 +676,7 @@ def _write(run: Run, outcome: Outcome, best: TrainableEncoder, changes: tuple[Va
     best.save_pretrained(run.out, dtype=torch.float16 if run.recipe.half else torch.float32)
     (run.out / HISTORY_FILE).write_bytes((run.folder / HISTORY_FILE).read_bytes())
     try:
-        from engine.training.curves import save_curves
+        from engine.training.history import save_curves
 
         save_curves(outcome.history, run.out / CURVES_FILE)
     except ModuleNotFoundError:

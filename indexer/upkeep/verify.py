@@ -45,8 +45,7 @@ from engine.store.checks import (
 )
 from engine.store.durable import Checksum
 from engine.store.gathering import check_blocks
-from engine.store.lookup import stored_meta, stored_sources
-from engine.store.partitioned import Snapshot, open_snapshot
+from engine.store.partitioned import Snapshot, open_snapshot, stored_meta, stored_sources
 from engine.store.postings import Postings
 from engine.store.reference import parse_reference, sample_order
 from engine.store.shards import SHARD_FOLDER, ShardSet, map_file

@@ -16,8 +16,15 @@ from engine.encoders.encoder import Vectors, unit
 from engine.errors import BudgetExceeded
 from engine.gpu import Acceleration, DeviceScan
 from engine.index import Index
-from engine.scoring.evidence import CONTAINMENT, Scoring, Thresholds, chunk_component, most_difference, thresholds
-from engine.scoring.similarity import best_chunks
+from engine.scoring.evidence import (
+    CONTAINMENT,
+    Scoring,
+    Thresholds,
+    best_chunks,
+    chunk_component,
+    most_difference,
+    thresholds,
+)
 from engine.search.request import Request
 from engine.store.snapshot import IndexSnapshot
 from tests.gpu_index import WIDTH, drawn_rows, write_index

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 import longmatch
 from engine.errors import DocumentError, IndexMismatch
 from engine.readers import Unreadable
-from engine.store.lookup import stored_failures, stored_sources
+from engine.store.partitioned import stored_failures, stored_sources
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build

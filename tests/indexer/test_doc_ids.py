@@ -10,7 +10,7 @@ import pytest
 from engine.readers import Unreadable
 from engine.store.catalog import CATALOG_FILE, open_catalog
 from engine.store.checks import record_documents, record_tables
-from engine.store.lookup import stored_sources
+from engine.store.partitioned import stored_sources
 from engine.store.writable import engine_of
 from indexer.building.builder import build
 from indexer.building.corpus import FileIds, list_corpus, read_corpus

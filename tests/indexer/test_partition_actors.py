@@ -23,7 +23,7 @@ from tests.fakes import make_corpus
 from tests.ray_cluster import ray_cluster
 
 if TYPE_CHECKING:
-    from indexer.cluster.partitions import PartitionActors
+    from indexer.cluster.job import PartitionActors
     from indexer.cluster.session import Cluster
 
 pytestmark = pytest.mark.ray
@@ -46,7 +46,7 @@ def partitioned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def actors(partitioned: Path, cluster: Cluster) -> Iterator[PartitionActors]:
-    from indexer.cluster.partitions import PartitionActors
+    from indexer.cluster.job import PartitionActors
 
     with closing(PartitionActors(index_folders(partitioned))) as actors:
         yield actors
@@ -87,7 +87,7 @@ def test_a_restarted_actor_is_searched_and_a_dead_one_is_an_error(partitioned: P
 
 
 def test_actors_search_the_documents_that_an_index_was_opened_with(cluster: Cluster, tmp_path: Path) -> None:
-    from indexer.cluster.partitions import PartitionActors
+    from indexer.cluster.job import PartitionActors
 
     build(tmp_path / "one.lm", DOCUMENTS, encode="none")
     partition(tmp_path / "one.lm", tmp_path / "x.parts", P)

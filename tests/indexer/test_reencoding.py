@@ -19,7 +19,7 @@ from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from indexer.building.builder import build
 from indexer.building.rewriting import partition, reencode, reencoding_cost
-from indexer.cli.group import main
+from indexer.cli import main
 from indexer.generation.generations import compact
 from indexer.upkeep.repair import remove
 from indexer.upkeep.verify import verify

@@ -78,7 +78,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Curves are an empty file: drawing takes longer than training, and is tested by itself and by the commands."""
-    monkeypatch.setattr("engine.training.curves.save_curves", lambda _history, path: path.touch())
+    monkeypatch.setattr("engine.training.history.save_curves", lambda _history, path: path.touch())
 
 
 @pytest.fixture

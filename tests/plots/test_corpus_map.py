@@ -15,10 +15,7 @@ from matplotlib.collections import LineCollection, PathCollection
 
 import longmatch
 from engine.index import Index
-from engine.plots import corpus_map as map_module
-from engine.plots import corpus_map as module
-from engine.plots.corpus_map import corpus_map, look_of, plot_clusters, plot_map, project_vectors
-from engine.plots.heatmap import Plot, figure_file
+from engine.plots import Plot, corpus_map, figure_file, look_of, plot_clusters, plot_map, project_vectors
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.views import Pairs
@@ -57,7 +54,7 @@ def test_a_document_stands_near_those_of_its_topic(words_folder: Path, corpus: l
 
 def test_a_filter_and_a_sample_choose_documents(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     assert corpus_map(index, where="topic = 3").positions.tolist() == [3, 13, 23, 33, 43, 53]
-    monkeypatch.setattr(module, "MOST_DOCUMENTS", 10)
+    monkeypatch.setattr("engine.plots.MOST_DOCUMENTS", 10)
     made = corpus_map(index)
     assert len(made.positions) == len(made.points) == 10
     assert made.positions.tolist() == sorted(made.positions.tolist()) == corpus_map(index).positions.tolist()
@@ -159,7 +156,7 @@ def test_clusters_of_a_higher_score_are_drawn(copied: Index) -> None:
 
 
 def test_members_are_on_a_map_of_a_sample(copied: Index, pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_module, "MOST_DOCUMENTS", 5)
+    monkeypatch.setattr("engine.plots.MOST_DOCUMENTS", 5)
     members = [name for one in pairs.clusters() for name, _ in one.members]
     made = corpus_map(copied, keep=members)
     names = copied.snapshot.doc_ids()
@@ -175,7 +172,7 @@ def test_a_member_that_is_not_on_the_map_is_counted(copied: Index, pairs: Pairs)
 def test_small_clusters_share_a_name_where_there_are_many(
     copied: Index, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(map_module, "MOST_NAMED", 1)
+    monkeypatch.setattr("engine.plots.MOST_NAMED", 1)
     figure = plot_clusters(copied, corpus_map(copied), pairs)
     assert labels(figure)[1:] == ["1: 3 documents, Title 3", "1 more cluster"]
 

@@ -17,7 +17,7 @@ from matplotlib.image import imread
 from engine.encoders.encoder import Vectors
 from engine.errors import MissingExtra, QueryError
 from engine.index import Index
-from engine.plots.heatmap import COLOURS, MARKERS, Axis, Plot, draw_heatmap, figure_file, section_axis
+from engine.plots import COLOURS, MARKERS, Axis, Plot, draw_heatmap, figure_file, section_axis
 from engine.search.request import Request
 from engine.views import Result
 from tests.fakes import make_document

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.plots import corpus_map
-from engine.plots.corpus_map import Points, TermRows, project_terms, project_vectors, term_rows
+from engine.plots import Points, TermRows, project_terms, project_vectors, term_rows
 from engine.words.counts import TermTable, count_words
 from engine.words.likelihood import TermStatistics, collect
 from engine.words.segmenter import segmenter_of
@@ -96,7 +95,7 @@ def test_terms_of_a_single_document_are_left_out() -> None:
 
 
 def test_the_lightest_terms_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus_map, "MOST_TERMS", 1)
+    monkeypatch.setattr("engine.plots.MOST_TERMS", 1)
     statistics = TermStatistics(np.array([1, 2], np.uint32), np.array([200, 2], np.uint32), 999)
     assert term_rows(table_of([1, 2], [1, 2]), statistics).terms.tolist() == [2]
 

@@ -20,7 +20,7 @@ from engine.errors import IndexMismatch, MissingExtra, QueryError
 from engine.index import Index
 from engine.report import arrow
 from engine.report.arrow import What, index_export, part_export
-from engine.report.rows import part_rows
+from engine.report.exports import part_rows
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.section_kinds import section_kinds

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import longmatch
-from engine.report.citations import bibtex, references, ris
+from engine.report.exports import bibtex, references, ris
 from engine.report.lines import Run, Style, columns, counted, cut, cut_text, line, pad, plain, shortened, table
 from engine.result import Status
 from engine.scoring.parts import Breakdown

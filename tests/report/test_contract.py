@@ -16,9 +16,8 @@ import pytest
 from jsonschema_rs import meta
 
 from engine.index import Index
-from engine.report.contract import VERSION, envelope, result_schema, spans
-from engine.report.rows import PART_COLUMNS, as_cell, part_rows
-from engine.report.shares import reference_notes
+from engine.report.contract import VERSION, envelope, reference_notes, result_schema, spans
+from engine.report.exports import PART_COLUMNS, as_cell, part_rows
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.text.document import Document

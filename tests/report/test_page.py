@@ -13,14 +13,14 @@ import pytest
 
 from engine.comparison import compare_alone
 from engine.index import Index
+from engine.report.contract import summary
 from engine.report.lines import pages_label
 from engine.report.page import document_html, hit_views, matrix_html, result_page, result_pieces
-from engine.report.shares import summary
 from engine.search.request import Mode, Request
 from engine.text.document import LEFT_OUT, Document
 from engine.text.segmentation import Section
 from engine.views import Result, SectionMatrix, result_view
-from engine.words.function_words import is_function_word
+from engine.words.wording import is_function_word
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
 

@@ -22,7 +22,7 @@ from engine.scoring.parts import TermPart
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.segmentation import Section, Span
-from engine.words.function_words import is_content_word, is_function_word
+from engine.words.wording import is_content_word, is_function_word
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_document
 

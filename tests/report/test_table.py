@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from engine.comparison import compare_alone
 from engine.index import Index
+from engine.report.contract import QuerySections, rest_note, section_shares, summary
 from engine.report.lines import SHADES, columns, plain
-from engine.report.shares import QuerySections, rest_note, section_shares, summary
 from engine.report.table import coverage_note, encoding_lines, matrix_lines, result_table, shade_bounds
 from engine.result import Encoding
 from engine.scoring.evidence import Floor

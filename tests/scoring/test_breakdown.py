@@ -14,6 +14,7 @@ from engine.encoders.encoder import Vectors
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import (
     Components,
+    Matches,
     Scoring,
     Thresholds,
     chunk_component,
@@ -22,7 +23,6 @@ from engine.scoring.evidence import (
     thresholds,
 )
 from engine.scoring.parts import Breakdown
-from engine.scoring.similarity import Matches
 from engine.text.document import Document
 from engine.text.segmentation import Chunk, Section, Span
 from engine.words.counts import count_documents

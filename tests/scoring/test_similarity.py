@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import engine.scoring.similarity as similarity_module
+import engine.scoring.evidence as similarity_module
 from engine.encoders.encoder import Vectors, unit
-from engine.scoring.similarity import (
+from engine.scoring.evidence import (
     Matches,
     RankedLists,
     best_by_document,

@@ -29,7 +29,7 @@ def local(folder: Path, scoring: Scoring) -> Iterator[Partition]:
 @contextmanager
 def on_ray(folder: Path, scoring: Scoring) -> Iterator[Partition]:
     ray_cluster()
-    from indexer.cluster.partitions import PartitionActors
+    from indexer.cluster.job import PartitionActors
 
     with closing(PartitionActors([folder])) as actors, IndexSnapshot(folder) as snapshot:
         yield actors.partitions([snapshot], scoring)[0]

@@ -13,7 +13,7 @@ import engine.search.candidates as neighbours_module
 from engine.encoders.encoder import Vectors, unit
 from engine.index import Index
 from engine.result import Status
-from engine.scoring.similarity import RankedLists
+from engine.scoring.evidence import RankedLists
 from engine.search.candidates import SPARE_DOCUMENTS, CandidateLists, document_lists
 from engine.search.query import Query, as_stored
 from engine.search.request import Request

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from engine.index import Index
 from engine.result import Result, Status
-from engine.scoring.evidence import Components
-from engine.scoring.similarity import no_matches
+from engine.scoring.evidence import Components, no_matches
 from engine.search.partition import Ranked, Selection, merged
 from engine.search.request import Request
 from engine.search.scorer import Exact

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import engine.scoring.similarity as similarity_module
+import engine.scoring.evidence as similarity_module
 import engine.search.candidates as neighbours_module
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.index import Index

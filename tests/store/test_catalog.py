@@ -26,7 +26,7 @@ from engine.store.catalog import (
     reading,
 )
 from engine.store.checks import content_hash, read_meta, record_tables, stored_documents
-from engine.store.lookup import Field, check_fields, stored_fields, stored_hashes, stored_values
+from engine.store.partitioned import Field, check_fields, stored_fields, stored_hashes, stored_values
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writable import create_tables, engine_of, write_meta
 from engine.store.writer import Writer

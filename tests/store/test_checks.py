@@ -19,7 +19,7 @@ from engine.store import gathering
 from engine.store.catalog import CATALOG_FILE, open_catalog
 from engine.store.checks import damaged_documents
 from engine.store.gathering import check_blocks, read_blocks
-from engine.store.lookup import stored_meta
+from engine.store.partitioned import stored_meta
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from indexer.upkeep.verify import verify

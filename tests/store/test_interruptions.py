@@ -23,7 +23,7 @@ from sqlalchemy import Engine, event
 
 from engine.errors import EngineError
 from engine.store import writable
-from engine.store.lookup import stored_sources
+from engine.store.partitioned import stored_sources
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.rewriting import partition, reencode

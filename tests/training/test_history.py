@@ -19,9 +19,8 @@ from matplotlib.image import imread
 from matplotlib.lines import Line2D
 
 from engine.errors import TrainingError
-from engine.training.curves import draw_curves, save_curves, smooth
 from engine.training.fine_tuning import FineTuningSettings, Loss
-from engine.training.history import History, Row, rows_of, validation_values
+from engine.training.history import History, Row, draw_curves, rows_of, save_curves, smooth, validation_values
 from engine.training.settings import Range, Settings, parse, shown_value
 from engine.training.trainer import TrainerSettings
 from indexer.training import (
@@ -272,6 +271,6 @@ def test_drawing_changes_no_setting_and_loads_no_pyplot() -> None:
     before = dict(mpl.rcParams)
     draw_curves(made_history())
     assert dict(mpl.rcParams) == before
-    code = "import sys, engine.training.curves; print('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, engine.training.history; print('matplotlib.pyplot' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"

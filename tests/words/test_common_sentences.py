@@ -15,7 +15,7 @@ from engine.report.table import result_table
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.segmentation import Section, Span
-from engine.words.common_sentences import (
+from engine.words.wording import (
     FEWEST_WITH_RUN,
     MOST_DOCUMENTS,
     blanked,

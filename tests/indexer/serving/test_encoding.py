@@ -11,7 +11,7 @@ import pytest
 
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.errors import EncoderError
-from indexer.serving.failures import Refusal
+from indexer.serving.answers import Refusal
 from indexer.serving.live_index import Progress, SharedEncoder, Stage, State, Subject
 from tests.fakes import FakeEncoder, make_document
 from tests.indexer.serving.clients import until

@@ -15,7 +15,7 @@ from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.rewriting import partition
 from indexer.generation import reference
-from indexer.serving.failures import Refusal
+from indexer.serving.answers import Refusal
 from indexer.serving.live_index import LiveIndex
 from indexer.serving.settings import Settings
 from indexer.upkeep.repair import remove as take_out

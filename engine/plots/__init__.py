@@ -1,1 +1,0 @@
-"""Pictures of results and of whole indexes. All but the projection need matplotlib, an extra."""
