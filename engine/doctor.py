@@ -125,7 +125,7 @@ def try_search(devices: Sequence[str]) -> str:
     """
     import numpy as np
 
-    from engine.gpu import DeviceScan
+    from engine.scan import DeviceScan
     from engine.scoring.evidence import Thresholds
 
     rows = np.random.default_rng(0).standard_normal((4096, 64)).astype(np.float32)

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from engine.errors import QueryError
+from engine.errors import QueryError, limited
 from engine.references.extraction import own_references, references
 from engine.store import snapshot
 from engine.text.document import Document
-from engine.work import limited
 from indexer.building.builder import build
 from indexer.building.rewriting import partition
 from indexer.cli import main

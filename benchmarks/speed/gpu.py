@@ -36,7 +36,7 @@ from engine.encoders.smith import SmithEncoder
 from engine.encoders.smith_config import SmithConfig
 from engine.encoders.trainable import TrainableEncoder
 from engine.environment import check_device, is_gpu
-from engine.gpu import PRODUCTS_AT_ONCE, DeviceScan
+from engine.scan import PRODUCTS_AT_ONCE, DeviceScan
 from engine.scoring.evidence import Scoring, best_chunks, chunk_component, thresholds
 from engine.training.masked_words import SmithPretraining, SmithSettings
 from engine.training.pair_tasks import Classes, ContrastSettings, SectionContrast

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import ModelExplanation
+from engine.errors import step
 from engine.references.extraction import common_references
 from engine.report.lines import counted
 from engine.report.quotes import Quote, Quotes
@@ -34,7 +35,6 @@ from engine.text.document import Document, section_label
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.segmentation import Chunk, Coverage, Span
 from engine.words.wording import kept_shares
-from engine.work import step
 
 if TYPE_CHECKING:
     from engine.result import Hit, Result

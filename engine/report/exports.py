@@ -19,7 +19,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from engine.environment import check_extra
-from engine.readers.fields import is_organisation
 from engine.references.extraction import common_references
 from engine.report.contract import listed_hits, result_dict
 from engine.report.quotes import Quotes
@@ -372,6 +371,8 @@ def _entry(reference: Reference) -> str:
 def _bibtex_name(name: str) -> str:
     """A name, in braces if it is that of an organisation, or if BibTeX would split it into two names."""
     escaped = name.translate(_ESCAPES)
+    from engine.readers.fields import is_organisation
+
     is_whole = is_organisation(name) or re.search(r"\band\b", name, re.IGNORECASE)
     return f"{{{escaped}}}" if is_whole else escaped
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
+from engine.errors import step
 from engine.scoring.evidence import (
     COMPONENTS,
     Components,
@@ -31,7 +32,6 @@ from engine.store.gathering import TargetChunks
 from engine.store.partitioned import Snapshot
 from engine.store.snapshot import Positions
 from engine.words.likelihood import scores_of_many
-from engine.work import step
 
 SCAN_CHUNKS = 2_048  # target chunks gathered at once; the cache holds these in float32 until they are multiplied
 SCAN_BLOCK_DOCUMENTS = 2_048  # target documents whose term counts are gathered at once

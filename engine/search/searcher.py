@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import step
 from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Scoring
@@ -59,7 +60,6 @@ from engine.search.request import AUTO, Request
 from engine.search.scorer import Exact, Scan, join_exact
 from engine.store.partitioned import Snapshot
 from engine.store.snapshot import OpenGeneration, Positions
-from engine.work import step
 
 if TYPE_CHECKING:
     from engine.store.ann import OpenReplica

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import EngineError, IndexDamaged, IndexMismatch, faults_named
+from engine.errors import EngineError, IndexDamaged, IndexMismatch, faults_named, step
 from engine.store.catalog import (
     CATALOG_FILE,
     FILE_TABLES,
@@ -68,7 +68,6 @@ from engine.text.document import Document
 from engine.text.segmentation import Coverage
 from engine.words.likelihood import Statistics, TermStatistics, collect
 from engine.words.wording import common_sentences, stock_wording
-from engine.work import step
 
 if TYPE_CHECKING:
     from engine.store.ann import AnnIndex

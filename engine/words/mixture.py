@@ -30,8 +30,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import step
 from engine.words.apart import ranges
-from engine.work import step
 
 ROUNDS = 5  # in 440 proposals the best five pairs have 0.55 of a score after 5 rounds
 _POWER = 2  # of M; 1 gives 0.49

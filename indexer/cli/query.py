@@ -40,7 +40,7 @@ from indexer.cli.terminal import log
 if TYPE_CHECKING:
     from engine import Document, Index
     from engine.views import JointResult
-    from indexer.cli.output import Answer
+    from indexer.cli.formats import Answer
     from indexer.reading.reader import DocumentReader
 
 _OF_NOVELTY = ("table", "json", "jsonl", "csv", "html")  # formats that show the novelty of sections
@@ -128,7 +128,7 @@ def query(
             else:
                 answers = [_answer(opened, query, request, matrix=shown.matrix) for query in queries.read(reader)]
     if answers:
-        from indexer.cli.output import no_hits_notes, print_answers
+        from indexer.cli.formats import no_hits_notes, print_answers
 
         if shown.form != "table":
             for note in no_hits_notes(answers):
@@ -151,7 +151,7 @@ def _unlike(index: Index, name: str, reader: DocumentReader | None) -> Document 
 
 
 def _print_joint(result: JointResult, shown: Shown) -> None:
-    from indexer.cli.output import print_joint
+    from indexer.cli.formats import print_joint
 
     if result.copies:
         log(left_out_note(result.results[0].query, result.copies))
@@ -187,7 +187,7 @@ def _check_use(names: _Named, request: Request, shown: Shown) -> None:
 
 def _answer(index: Index, query: Document | str, request: Request, *, matrix: bool) -> Answer:
     """The answer to one query; a line on standard error names the copies of the query that are left out of it."""
-    from indexer.cli.output import Answer  # a usage error loads no report
+    from indexer.cli.formats import Answer  # a usage error loads no report
 
     result = index.search(query, request)
     if result.copies:
@@ -246,7 +246,7 @@ def watch(
     queries = Queries(reading, documents, doc_ids, texts)
     with opened_reader(queries.files, reading) as reader, opened_index(index, device) as opened:
         # Loads the store, which a usage error does not need.
-        from indexer.cli.output import Answer, print_answers
+        from indexer.cli.formats import Answer, print_answers
         from indexer.searches import Watch
 
         watched = Watch(state, index)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from starlette.responses import JSONResponse
 
-from engine.errors import BudgetExceeded, DocumentError, EngineError, IndexBusy, IndexMismatch, QueryError
+from engine.errors import BudgetExceeded, DocumentError, EngineError, IndexBusy, IndexMismatch, QueryError, step
 from engine.index import Index
 from engine.report.contract import envelope, head_dict, hit_dicts, outline, result_dict
 from engine.result import SectionMatrix, recorded_encoder
@@ -25,7 +25,6 @@ from engine.store.partitioned import check_fields, stored_fields, stored_values
 from engine.text.document import Document
 from engine.text.segmentation import Coverage
 from engine.views import Result
-from engine.work import step
 from indexer.request_fields import request_of
 from indexer.serving.bodies import MOST_LISTED, CompareParameters, Parameters
 from indexer.serving.settings import MOST_CELLS, MOST_REPLY_BYTES

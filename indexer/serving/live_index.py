@@ -18,12 +18,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.encoders.encoder import EncodedDocument, Encoder, ModelExplanation, SegmentedDocument
-from engine.errors import EncoderError, EngineError
+from engine.errors import EncoderError, EngineError, step
 from engine.index import Index
 from engine.search.request import Request
 from engine.store.partitioned import Snapshot, open_snapshot
 from engine.text.document import Document
-from engine.work import step
 from indexer.searches import SearchLog
 from indexer.serving.answers import LOG, Refusal, too_busy
 from indexer.serving.settings import Settings

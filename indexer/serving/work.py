@@ -19,7 +19,7 @@ from typing import TypeVar
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from starlette.types import Scope
 
-from engine.work import limited
+from engine.errors import limited
 from indexer.serving.answers import Refusal, too_busy, too_large
 from indexer.serving.settings import MOST_WORK_BYTES
 
@@ -97,7 +97,7 @@ _SHORTER = "send shorter documents or fewer candidates, or use the command line"
 
 
 class Work:
-    """The memory of one request, and whether it is still waited for; called at each step (`engine.work`)."""
+    """The memory of one request, and whether it is still waited for; called at each step (`engine.errors`)."""
 
     def __init__(self, workers: Workers) -> None:
         self.n_bytes = 0

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors, unit
 from engine.errors import BudgetExceeded
-from engine.gpu import Acceleration, DeviceScan
+from engine.gpu import Acceleration
 from engine.index import Index
+from engine.scan import DeviceScan
 from engine.scoring.evidence import (
     CONTAINMENT,
     Scoring,

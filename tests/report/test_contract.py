@@ -23,7 +23,7 @@ from engine.search.request import Request
 from engine.text.document import Document
 from engine.words.segmenter import WordSegmenter
 from indexer.building.builder import build
-from indexer.cli.output import Answer, render
+from indexer.cli.formats import Answer, render
 from longmatch.index import Index as PublicIndex
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.strict_schema import VALIDATOR, check

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from engine.errors import step
 from engine.index import Index
 from engine.text.document import Document
-from engine.work import step
 from indexer.serving import answers
 from indexer.serving.bodies import Parameters
 from indexer.serving.settings import MOST_CHARS, MOST_SECTIONS, Settings
