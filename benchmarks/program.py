@@ -21,7 +21,7 @@ from benchmarks.datasets import DATA, Dataset, open_dataset
 from benchmarks.quick import quick_part
 from benchmarks.runs import RESULTS, Run, write_run
 from engine.errors import EngineError
-from indexer.origin import Origin, describe_origin
+from engine.machine import Origin, describe_origin
 
 PLACES = frozenset(("data", "out", "work"))  # parameters that differ between machines
 

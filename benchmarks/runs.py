@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_h
 
 from benchmarks.systems import Ranking, Settings
 from engine.errors import EngineError
-from indexer.origin import Origin
+from engine.machine import Origin
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-import engine.gpu as scan_module
-from engine.doctor import examine, try_search
+import engine.scan as scan_module
 from engine.errors import EngineError
+from engine.machine import examine, try_search
 
 
 def test_devices_that_compute_what_the_cpu_computes_are_well() -> None:

@@ -37,8 +37,8 @@ from benchmarks.runs import Case, Run
 from benchmarks.systems import Settings
 from benchmarks.tables.pairs import PairsDetails, pairs_table
 from engine.errors import EngineError
+from engine.machine import Origin
 from engine.text.document import Document
-from indexer.origin import Origin
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from benchmarks.tables.peers import PeerDetails, peers_table
 from engine.encoders.files import MINILM_NAME
 from engine.encoders.tokenizer import Tokenizer
 from engine.errors import EngineError
-from indexer.origin import Origin
+from engine.machine import Origin
 
 _BUILT_BY = {"st-chunks-sum": "st-chunks"}  # peers that search the files of another one
 SPLIT, K = "test", 100

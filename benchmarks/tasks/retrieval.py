@@ -19,8 +19,8 @@ from benchmarks.runs import Run, ranked_case
 from benchmarks.systems import SCORINGS, BuildCost, DocumentCosine, Evidence, Ranking, System
 from benchmarks.tables.quality import retrieval_table
 from engine.encoders.files import BUNDLED_NAME
+from engine.machine import Origin
 from engine.text.document import Document
-from indexer.origin import Origin
 
 SYSTEMS = (*SCORINGS, "document", "bm25")  # the default systems
 OF_ENCODERS = frozenset((*SCORINGS, "document"))

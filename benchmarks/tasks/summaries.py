@@ -35,7 +35,7 @@ from benchmarks.scisumm import (
 from benchmarks.systems import BuildCost, DocumentCosine, Evidence, System, training_pairs
 from benchmarks.tables.quality import SummaryDetails, summary_table
 from engine.encoders.files import MINILM_NAME
-from indexer.origin import Origin
+from engine.machine import Origin
 
 OF_ENCODER = ("evidence", "document")
 SYSTEMS = (*OF_ENCODER, *LEXICAL)

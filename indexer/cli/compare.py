@@ -113,8 +113,10 @@ def compare(
     if shown.changes:
         _print_changes(result, shown)
         return
-    from indexer.cli.formats import Answer
-    from indexer.cli.formats import print_answers  # a usage error loads no report
+    from indexer.cli.formats import (
+        Answer,
+        print_answers,  # a usage error loads no report
+    )
 
     matrices = () if not shown.matrix or result.matrix is None else (result.matrix,)
     print_answers([Answer(result, matrices)], shown)

@@ -227,7 +227,7 @@ def doctor(deep: bool, as_json: bool) -> None:
         longmatch doctor
         longmatch doctor --deep
     """
-    from engine.doctor import examine
+    from engine.machine import examine
 
     checks = []
     for check in examine(deep=deep):

@@ -22,6 +22,7 @@ from engine.encoders.encoder import Pooling
 from engine.encoders.files import CARD_FILE, MINILM_NAME
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import TrainingError
+from engine.machine import describe_origin
 from engine.store.durable import write_durably
 from engine.training.contrastive_pretraining import ViewsSettings
 from engine.training.corpus import TrainingCorpus
@@ -39,7 +40,6 @@ from engine.training.settings import (
 )
 from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, TrainerSettings, latest_checkpoint, step_of
 from engine.training.views import Sampling
-from indexer.origin import describe_origin
 from indexer.training.start import Kind, NewEncoder, Start, StartingEncoder, configuration
 
 Setting: TypeAlias = str | int | float | bool | None

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset, read_documents
 from benchmarks.isolation import Memory
 from benchmarks.peers.peer import PeerConfig
+from engine.machine import Machine, Origin
 from engine.search.request import Request
 from engine.text.document import Document
-from indexer.origin import Machine, Origin
 from tests.benchmarks.real_index import write_real_index
 
 CORPUS = {

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from benchmarks.metrics import METRICS
 from benchmarks.runs import Case, Run
-from indexer.origin import Origin
+from engine.machine import Origin
 
 
 def made_run(system: str, values: Sequence[float], origin: Origin, corpus: str = "pets", **given: Any) -> Run:  # noqa: ANN401

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from benchmarks.list import changes, code_of, main, program_of
 from benchmarks.runs import CHECKOUT, write_run
-from indexer.origin import Origin
+from engine.machine import Origin
 from tests.benchmarks.made_runs import made_run
 
 COMMANDS = ("python -m benchmarks study growth a.lm", "python -m benchmarks run retrieval rfc", "longmatch index out")

@@ -26,7 +26,7 @@ from benchmarks.runs import (
     write_run,
 )
 from benchmarks.tables.pictures import PICTURES, THEMES, Picture, drawn_picture, panels
-from indexer.origin import Origin
+from engine.machine import Origin
 from tests.benchmarks.made_runs import error_of, made_run, run_program
 
 

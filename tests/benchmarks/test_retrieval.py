@@ -16,8 +16,8 @@ from benchmarks.systems import BuildCost, DocumentCosine, Evidence, Ranking, Set
 from benchmarks.tasks.board import SearchModel
 from benchmarks.tasks.retrieval import ALL_SYSTEMS, Trial, main, measure, open_trial
 from engine.index import Index
+from engine.machine import Origin
 from engine.text.document import Document
-from indexer.origin import Origin
 from tests.benchmarks.made_runs import error_of, run_program
 from tests.fakes import FakeEncoder
 

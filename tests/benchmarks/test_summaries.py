@@ -13,7 +13,7 @@ from benchmarks.scisumm import CandidateRanker, Collection, open_scisumm, read_c
 from benchmarks.systems import BuildCost
 from benchmarks.tables.quality import SummaryDetails
 from benchmarks.tasks.summaries import main, make_trial, measure, prepared_systems
-from indexer.origin import Origin
+from engine.machine import Origin
 from tests.benchmarks.made_runs import error_of, run_program
 from tests.benchmarks.test_scisumm import write_scisumm
 

@@ -21,7 +21,7 @@ from benchmarks.tables.pairs import PairsDetails, pairs_table
 from benchmarks.tables.peers import PeerDetails, peers_table
 from benchmarks.tables.pivot import origins, p_cells
 from benchmarks.tables.quality import buckets, length_table, overview_table, saw_corpus
-from indexer.origin import Origin
+from engine.machine import Origin
 from tests.benchmarks.made_runs import made_run
 
 N = 8

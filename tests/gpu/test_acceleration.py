@@ -134,7 +134,7 @@ def test_without_room_on_the_gpu_the_cpu_searches_and_the_summary_names_the_size
 def test_a_scan_that_fails_its_test_is_not_used(
     folder: Path, fault: Callable[..., object], summary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.gpu._products", fault)
+    monkeypatch.setattr("engine.scan._products", fault)
     with IndexSnapshot(folder) as snapshot:
         scan, reason = scan_on(snapshot, ["cpu"], 1 << 30)
     assert scan is None and re.search(summary, reason), reason

@@ -147,6 +147,6 @@ def test_a_device_without_room_is_an_error_with_the_next_step(monkeypatch: pytes
     def fail(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr("engine.gpu._products", fail)
+    monkeypatch.setattr("engine.scan._products", fail)
     with pytest.raises(BudgetExceeded, match=r"out of memory.*or open the index on the CPU: --device cpu"):
         scan.components([(unit(halves(2, 2)), Thresholds(np.zeros(2, np.float32), np.ones(2)))], 2.0)

@@ -13,11 +13,11 @@ from huggingface_hub import metadata_load
 from engine.encoders.files import CARD_FILE
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import TrainingError
+from engine.machine import Machine, Origin
 from engine.training.corpus import TrainingCorpus
 from engine.training.fine_tuning import Loss
 from engine.training.history import History, Row, rows_of, validation_values
 from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, TrainerSettings
-from indexer.origin import Machine, Origin
 from indexer.training import recipe
 from indexer.training.recipe import (
     CHANGES,

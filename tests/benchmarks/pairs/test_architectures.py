@@ -7,7 +7,7 @@ from benchmarks.runs import Run, read_runs
 from benchmarks.tables.encoders import ArchitectureDetails, EncoderFacts, architectures_table
 from benchmarks.tasks.architectures import encoder_facts, main
 from engine.encoders.loading import load_trainable
-from indexer.origin import Origin
+from engine.machine import Origin
 from tests.benchmarks.made_runs import made_run, run_program
 
 FACTS = EncoderFacts(22_700_000, "all-MiniLM-L6-v2@0", 60, 180_000)

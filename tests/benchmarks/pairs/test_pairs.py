@@ -14,7 +14,7 @@ from benchmarks.runs import Run, read_runs
 from benchmarks.tables.pairs import PairsDetails
 from benchmarks.tasks.architectures import encoder_facts
 from benchmarks.tasks.pairs import Trial, main, measure
-from indexer.origin import Origin
+from engine.machine import Origin
 from tests.benchmarks.pairs.linked_corpus import write_linked
 
 

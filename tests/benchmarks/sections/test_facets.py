@@ -30,9 +30,9 @@ from benchmarks.sections.faceted import (
 from benchmarks.tables.sections import FacetsDetails, facets_table
 from benchmarks.tasks.facets import METRICS, main
 from engine.index import Index
+from engine.machine import Origin
 from engine.search.request import Request
 from engine.views import Result
-from indexer.origin import Origin
 from tests.benchmarks.made_runs import error_of, run_program
 from tests.benchmarks.sections.corpora import Explaining
 from tests.encoders.tiny import ENCODERS
