@@ -42,16 +42,21 @@ class CommonReferences:
 
 
 @lru_cache(maxsize=4)  # of texts: a query and a target alternate
-def references(text: str, kinds: frozenset[Kind] = _EVERY_KIND) -> tuple[Reference, ...]:
-    """The references of a text, in its order; those of other kinds may be left out. Time grows with the length."""
-    return tuple(_references(text, kinds))
+def references(
+    text: str, kinds: frozenset[Kind] = _EVERY_KIND, works: frozenset[str] | None = None
+) -> tuple[Reference, ...]:
+    """The references of a text, in its order; those of other kinds or other than some works may be left out.
+
+    Time grows with the length.
+    """
+    return tuple(_references(text, kinds, works))
 
 
-def _references(text: str, kinds: frozenset[Kind]) -> list[Reference]:
+def _references(text: str, kinds: frozenset[Kind], works: frozenset[str] | None = None) -> list[Reference]:
     every = [*cases(text)] if kinds & {Kind.CASE, *_LAW} else []
     if kinds & _LAW:
         every += statutes(text)
-    every += numbered(text, kinds)
+    every += numbered(text, kinds, works)
     every.sort(key=lambda reference: (reference.span.start, -reference.span.stop))
     found: list[Reference] = []
     for reference in every:
@@ -93,7 +98,8 @@ def citations_of(works: Mapping[str, Kind], text: str) -> list[Reference]:
     # All spellings of a name end in the same three digits, so most texts need no extraction.
     if not any(digits[-1][-3:] in text for name in works if (digits := re.findall(r"\d+", name))):
         return []
-    return [reference for reference in references(text, frozenset(works.values())) if reference.name in works]
+    found = references(text, frozenset(works.values()), frozenset(works))
+    return [reference for reference in found if reference.name in works]
 
 
 @lru_cache(maxsize=1 << 8)  # those of a query are needed for every hit
@@ -105,8 +111,8 @@ def common_references(query: Document, target: Document) -> CommonReferences:
     """The references that both texts make; places of one case in several reporters count as one."""
     own, others = own_references(query), own_references(target)
     mine = references(query.text)
-    kinds = frozenset(reference.kind for reference in mine) | frozenset(own.values())
-    theirs = references(target.text, kinds) if kinds else ()
+    works = own | {reference.name: reference.kind for reference in mine}
+    theirs = references(target.text, frozenset(works.values()), frozenset(works)) if works else ()
     same = _same_works((*mine, *theirs))
     mentions: dict[str, tuple[Kind, list[Span], list[Span]]] = {}
     for side, found in ((1, mine), (2, theirs)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import unquote
@@ -42,12 +42,14 @@ class _Form:
     needles: tuple[str, ...]  # one of them is in every text that has such a reference
     pattern: re.Pattern[str]
     names: Callable[[re.Match[str]], list[str]]  # none if it is no reference after all
+    begin: str = ""  # of all names in a series
 
 
-def numbered(text: str, kinds: frozenset[Kind]) -> Iterator[Reference]:
-    """The references of some kinds, form by form."""
+def numbered(text: str, kinds: frozenset[Kind], works: Collection[str] | None = None) -> Iterator[Reference]:
+    """The references of some kinds, form by form; of series, only those that name one of some works."""
+    begins = {"", *(name[:4] for name in works)} if works is not None else {"", *_SERIES.values()}
     for form in _FORMS:
-        if form.kind in kinds and any(needle in text for needle in form.needles):
+        if form.kind in kinds and form.begin in begins and any(needle in text for needle in form.needles):
             for match in form.pattern.finditer(text):
                 for name in form.names(match):
                     yield Reference(
@@ -234,7 +236,7 @@ def _laboratory(match: re.Match[str]) -> list[str]:
 
 _FORMS = (
     *(  # one by one, as a search passes over a text faster for one name than for one of many
-        _Form(Kind.SERIES, (name,), re.compile(name + _IN_SERIES), _series)
+        _Form(Kind.SERIES, (name,), re.compile(name + _IN_SERIES), _series, _SERIES[name.upper()])
         for name in (*_SERIES, "rfc", "pep", "eip", "erc", "bip")
     ),
     _Form(Kind.PAPER, ("10.",), _DOI, _doi),

@@ -13,7 +13,7 @@ Letters in shapes: n occurrences of terms, S sentences, T terms.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -263,7 +263,7 @@ class _Section:
         whole = self.sentences
         if span.start <= whole.span(0).start and whole.span(len(whole.sizes) - 1).stop <= span.stop:
             return whole
-        first, last = _inside([whole.span(at) for at in range(len(whole.sizes))], span)
+        first, last = _inside(whole.section, span)
         own = slice(*whole.owners.searchsorted((first, last)).tolist())
         owners = whole.owners[own] - first
         return _Sentences(whole.section, first, whole.terms[own], whole.places[own], owners, whole.sizes[first:last])
@@ -316,13 +316,16 @@ def _incidence(side: _Sentences, columns: NDArray[np.int64], n_terms: int) -> ND
     return has[:, :n_terms]
 
 
-def _inside(sentences: Sequence[Span], within: Span) -> tuple[int, int]:
+def _inside(sentences: Sentences, within: Span) -> tuple[int, int]:
     """The first and the end of the sentences that are mostly inside a span, or that touch it if none is."""
+    begin = max(0, bisect_right(sentences.edges, within.start) - 1)
+    touching = range(begin, min(bisect_left(sentences.edges, within.stop), len(sentences.starts)))
+    spans = map(sentences.span, touching)
     shares = [
-        (min(one.stop, within.stop) - max(one.start, within.start)) / max(1, one.stop - one.start) for one in sentences
+        (min(one.stop, within.stop) - max(one.start, within.start)) / max(1, one.stop - one.start) for one in spans
     ]
     for least in (0.5, 1e-9):
-        inside = [at for at, share in enumerate(shares) if share >= least]
+        inside = [at for at, share in zip(touching, shares, strict=True) if share >= least]
         if inside:
             return inside[0], inside[-1] + 1
     return 0, 1

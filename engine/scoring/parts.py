@@ -175,7 +175,7 @@ class RankedTerms(LazyParts[TermPart]):
 
     def _term(self, at: int) -> TermPart:
         if at >= len(self._first):
-            self._first = self._strongest(min(len(self), max(N_TERMS, 4 * at)))
+            self._first = self._strongest(min(len(self), 4 * max(N_TERMS, at)))
         return self._first[at]
 
 
