@@ -268,8 +268,9 @@ def _ends(text: str) -> str:
 
 def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """A key of each run of words, without case and numbers, and where each word starts: (n - RUN + 1,) and (n,)."""
-    words = [(match.start(), _key(match[0].lower())) for match in _COUNTED_WORD.finditer(text)]
-    starts, hashes = np.array([start for start, _ in words], np.int64), np.array([key for _, key in words], np.uint64)
+    words = [*_COUNTED_WORD.finditer(text)]
+    starts = np.fromiter((word.start() for word in words), np.int64, len(words))
+    hashes = np.fromiter((_key(word[0]) for word in words), np.uint64, len(words))
     runs = np.zeros(max(0, len(words) - RUN + 1), np.uint64)
     with np.errstate(over="ignore"):
         for step in range(RUN):
@@ -279,7 +280,7 @@ def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
 
 @lru_cache(maxsize=1 << 16)
 def _key(word: str) -> int:
-    return xxhash.xxh3_64_intdigest(word.encode())
+    return xxhash.xxh3_64_intdigest(word.lower().encode())
 
 
 def _sentences(text: str) -> list[tuple[Span, int]]:
