@@ -74,6 +74,7 @@ _LINES = ("h1", "h2", "h3", "h4", "h5", "h6", "p", "div", "center", "li", "block
 _RAISED_CLASS = re.compile(r"(?:^|\s)super(?:script)?(?:\s|$)", re.IGNORECASE)
 _CENTRED = re.compile(r"text-align\s*:\s*center", re.IGNORECASE)
 _BOLD = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)", re.IGNORECASE)
+_ITEM = re.compile(r"(?:Item\s*\d{1,2}[A-C]?\s*[.:\u2013\u2014-]|PART\s+[IV]{1,3}\b)", re.IGNORECASE)
 _FONT = re.compile(r"font(?:-family)?\s*:[^;]{0,80}\b(symbol|wingdings)\b", re.IGNORECASE)
 _NOTES = re.compile(r"(?:^|[\s_-])(?:foot|end)-?notes?(?:$|[\s_-])", re.IGNORECASE)
 _NOT_BODY = frozenset(["title", "meta", "link", "style", "script", "base", "template", "noscript"])
@@ -161,6 +162,7 @@ def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Elemen
     _apply_styles(root)
     _mend_letters(root, blocks)
     _mark_centred(root)
+    _mark_items(root)
     _move_notes(root)
     blocks.left_out[reasons.LINK_LISTS] += remove_link_lists(root, blocks, 1.0 if is_of_book else _MAX_PAGE_SHARE)
     main = root if is_of_book else _main_part(root)
@@ -269,9 +271,7 @@ def _mark_centred(root: Element) -> None:
             continue
         is_line = element.tag in ("p", "div", "center") and next(element.iterancestors("table", "li"), None) is None
         is_line = is_line and not centred.isdisjoint((element, *element.iterancestors()))
-        bold = "".join(map(_opening, islice(element.iter("b", "strong"), _MOST_PARTS))).replace(" ", "")
-        is_bold = _BOLD.search(element.get("style") or "") is not None or bold == text.replace(" ", "")
-        lines.append((element, text if is_line else "", is_bold))
+        lines.append((element, text if is_line else "", _is_bold(element, text)))
         if (element.tail or "").strip():
             lines.append((element, "", False))
     for heading in headings_of_lines([(text, is_bold) for _, text, is_bold in lines]):
@@ -280,6 +280,33 @@ def _mark_centred(root: Element) -> None:
             markup.join_blocks(element, lines[heading.start + 1][0])
         element.set("role", "heading")
         element.set("aria-level", str(min(6, heading.level + 1)))
+
+
+def _mark_items(root: Element) -> None:
+    """Mark bold lines, and tables of a line, that are the parts and items of a filing: "Item 1A. Risk Factors"."""
+    for element in root.iter("p", "div", "table"):
+        text, is_table = _opening(element), element.tag == "table"
+        if not _ITEM.match(text) or len(text) >= MAX_HEADING_CHARS or element.get("role"):
+            continue
+        n_rows = sum(1 for row in islice(element.iter("tr"), _MOST_PARTS) if _opening(row))
+        is_line = n_rows == 1 if is_table else not any(child.tag in _BLOCKS for child in element)
+        if is_line and (is_table or _is_bold(element, text)) and element.find(".//a[@href]") is None:
+            for part in element.iter("tbody", "tr", "td", "th"):
+                part.tag, part.tail = "span", f" {part.tail or ''}"
+            element.tag = "p"
+            element.set("role", "heading")
+            element.set("aria-level", "3" if text[:4].lower() == "item" else "2")
+
+
+def _is_bold(element: Element, text: str) -> bool:
+    """Whether all words of an element are bold."""
+    if _BOLD.search(element.get("style") or ""):
+        return True
+    marked = (
+        one for one in element.iter("b", "strong", "span") if one.tag != "span" or _BOLD.search(one.get("style") or "")
+    )
+    outer = (one for one in marked if one.getparent().tag not in ("b", "strong"))
+    return "".join(map(_opening, islice(outer, _MOST_PARTS))).replace(" ", "") == text.replace(" ", "")
 
 
 def _opening(element: Element) -> str:

@@ -36,7 +36,7 @@ _LETTER = re.compile(r"(?P<number>[A-Z](?:\.\d{1,3}){1,5}|[A-Z](?=\.))(?P<dot>\.
 _ROMAN = re.compile(r"(?P<number>[IVX]{1,6})\.[ \t]{1,4}(?P<title>\S.*)$")
 _NAMES = {
     "book": 1, "part": 1, "title": 1, "appendix": 1, "annex": 1, "schedule": 1,
-    "chapter": 2, "section": 3, "article": 3, "rule": 3, "clause": 3, "§": 3, "§§": 3,
+    "chapter": 2, "item": 2, "section": 3, "article": 3, "rule": 3, "clause": 3, "§": 3, "§§": 3,
 }  # fmt: skip
 _NAMED = re.compile(
     rf"(?P<name>{'|'.join(sorted(_NAMES, key=len, reverse=True))})\s{{0,3}}"
@@ -44,6 +44,7 @@ _NAMED = re.compile(
     r"(?:[ \t]*(?P<mark>[.:)\u2013\u2014-])?[ \t]*(?P<title>\S.*)?)$",
     re.IGNORECASE,
 )
+_AFTER_ITEM = re.compile(r"(?<=[.:])\s{2,}(?=\S)")  # of filings: "Item 1A.      Risk Factors"
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _MAX_TITLE_CHARS, _MAX_TITLE_WORDS = 100, 14
 _SMALL_WORDS = frozenset([
@@ -57,6 +58,8 @@ _WIDE_COLUMNS = re.compile(r"\S(?:\s{4,}|\t)\S")
 def parse(line: str) -> Numbered | None:
     """Parse the number of a line; None where the line alone does not look like a heading."""
     line = line.strip()
+    if line[:5].lower() == "item ":
+        line = _AFTER_ITEM.sub(" ", line, count=1)
     if not line or len(line) > 2 * _MAX_TITLE_CHARS or is_contents_line(line) or _WIDE_COLUMNS.search(line):
         return None
     return _named(line) or _roman(line) or _decimal(line) or _lettered(line)

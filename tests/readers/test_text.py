@@ -206,3 +206,32 @@ def test_parts_of_an_opinion_at_the_left_are_sections() -> None:
     parts = ["Opinion of the Court", "JUSTICE VANE, with whom JUSTICE OKABE joins, dissenting.", "Per Curiam."]
     document = read("\n\n".join(f"{part}{_BODY}" for part in parts).encode(), "a.txt", "a.txt")
     assert [section.heading for section in document.sections] == parts
+
+
+_ITEMS = [("Item 1.", "Business"), ("Item 7A.", "Market Risk of Pumps")]
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("a.txt", "{} {}\n\n" + BODY + "\n\n"),
+        ("b.txt", "{}        {}\n\n" + BODY + "\n\n"),
+        ("a.html", "<p><b>{} {}</b></p><p>" + BODY),
+        ("b.html", "<div><span style='font-weight:700'>{}</span> <span style='font-weight:700'>{}</span></div>" + BODY),
+        ("c.html", "<table><tr><td>{}</td><td>{}</td></tr></table><p>" + BODY),
+    ],
+)
+def test_the_items_of_a_filing_are_headings(name: str, form: str) -> None:
+    (document,) = read_bytes("".join(form.format(*item) for item in _ITEMS).encode(), name)
+    assert isinstance(document, Document)
+    titles = [" ".join(section.heading.split()) for section in document.sections]
+    assert titles == ["Item 1. Business", "Item 7A. Market Risk of Pumps"]
+
+
+def test_items_in_sentences_links_and_tables_are_no_headings() -> None:
+    row = "<tr><td>{} {}</td><td>4</td></tr>"
+    contents = "".join(f"<p><b><a href='#i'>{number} {title}</a></b></p>" for number, title in _ITEMS)
+    page = f"{contents}<table>{''.join(row.format(*item) for item in _ITEMS)}</table><p>Item 2. As it was.</p><p>{BODY}"
+    (document,) = read_bytes(page.encode(), "a.html")
+    assert isinstance(document, Document)
+    assert [section.heading for section in document.sections] == [""]
