@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -36,7 +37,7 @@ from engine.readers.markup import (
     write,
 )
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, too_large
-from engine.text.document import Document, MetadataValue, Unreadable
+from engine.text.document import LEFT_OUT, Document, MetadataValue, Unreadable
 
 _KNOWN = frozenset(["akomaNtoso", "rfc", "bill", "resolution", "PubmedArticle"])  # roots
 _HEADINGS = frozenset([
@@ -81,6 +82,7 @@ _READERS: dict[str, Callable[[Element, str, str], Document]] = {
     **dict.fromkeys(_KNOWN, lambda *arguments: _read_any(*arguments)),
 }
 _DECLARATION = re.compile(rb"<\?xml\s")
+_LISTING = "it is XML with root <sequence-cwu>, which is no document"  # of weekly files of patents
 _OWN_IDS = ("number", "doi", "pmc", "pmid")  # metadata that names a document of a file of several
 
 
@@ -117,6 +119,10 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
         return patents.read_tree(root, doc_id, source)
     if "opendocument" in root.tag:
         return odt.read_tree(root, doc_id, source)
+    for header in root.iterfind(".//{*}teiHeader") if local_name(root) == "teiCorpus" else ():
+        first = next(root.iter("{*}TEI", "{*}TEI.2"), None)
+        if first is not None and local_name(header.getparent()) == "teiCorpus":
+            etree.SubElement(first, "note").text = all_text(header)  # which its reader counts
     inside = [node for node in root.iter(etree.Element) if local_name(node) in _READERS and not _is_nested(node)]
     if not inside:
         return _read_any(root, doc_id, source)
@@ -130,7 +136,25 @@ def _is_nested(node: Element) -> bool:
 
 
 def _several(roots: Iterable[Element], doc_id: str, source: str) -> Iterator[Document | Unreadable]:
-    return several((partial(_read_one, root, doc_id, source) for root in roots), doc_id, source, _OWN_IDS)
+    """The documents of a file; parts that are none count as left out of the document before, or of the first."""
+    held, n_parts = None, 0
+    for found in several((partial(_read_one, root, doc_id, source) for root in roots), doc_id, source, _OWN_IDS):
+        if isinstance(found, Unreadable) and found.reason == _LISTING:
+            n_parts += 1
+            continue
+        if held is not None:
+            yield _with_parts(held, n_parts)
+            n_parts = 0
+        held = found
+    if held is None:
+        raise DocumentError("all its parts are sequence listings, which are no documents")
+    yield _with_parts(held, n_parts)
+
+
+def _with_parts(found: Document | Unreadable, n_parts: int) -> Document | Unreadable:
+    if not n_parts or isinstance(found, Unreadable):
+        return found
+    return replace(found, metadata={**found.metadata, f"{LEFT_OUT}{reasons.DOCUMENTS}": n_parts})
 
 
 def _read_one(root: Element | bytes, doc_id: str, source: str) -> Document:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from engine.readers import read_bytes
 from engine.readers.xml import read
 from engine.search.query import section_weights
+from engine.text.document import Document
 
 BODY = "A sentence of the body that is long enough. " * 6
 JATS = f"""<?xml version="1.0"?>
@@ -83,3 +87,30 @@ def test_files_are_not_included() -> None:
 def test_a_declaration_inside_the_text_is_not_another_document() -> None:
     data = b"<?xml version='1.0'?>\n<article><body><p><![CDATA[\n<?xml version='1.0'?>]]></p></body></article>"
     assert read(data, "a", "a.xml").text == "<?xml version='1.0'?>"
+
+
+_LISTING = '<?xml version="1.0"?><sequence-cwu><p>acgt</p></sequence-cwu>'
+_PATENT = f'<?xml version="1.0"?><us-patent-grant><description><p>{BODY}</p></description></us-patent-grant>'
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([_LISTING, _PATENT, _PATENT, _LISTING, _LISTING], [("a.xml#2", 1), ("a.xml#3", 2)]),
+        ([_PATENT, _LISTING, _PATENT], [("a.xml#1", 1), ("a.xml#3", 0)]),
+        ([_LISTING, _LISTING], [("a.xml", None)]),
+    ],
+)
+def test_sequence_listings_of_a_weekly_file_are_counted(parts: list[str], expected: list[tuple[str, int]]) -> None:
+    found = list(read_bytes("\n".join(parts).encode(), "a.xml"))
+    counts = [one.left_out.get("other_documents", 0) if isinstance(one, Document) else None for one in found]
+    assert list(zip([one.doc_id for one in found], counts, strict=True)) == expected
+
+
+@pytest.mark.parametrize("n_texts", [1, 2])
+def test_the_header_of_a_corpus_is_counted(n_texts: int) -> None:
+    header = "<teiHeader><fileDesc><titleStmt><title>Letters of Ann Vane</title></titleStmt></fileDesc></teiHeader>"
+    texts = "<TEI><teiHeader/><text><body><p>The lock is shut.</p></body></text></TEI>" * n_texts
+    found = list(read_bytes(f"<teiCorpus>{header}{texts}</teiCorpus>".encode(), "a.xml"))
+    assert [one.left_out for one in found if isinstance(one, Document)] == [{"front_matter_words": 4}, {}][:n_texts]
+    assert [one.text for one in found if isinstance(one, Document)] == ["The lock is shut."] * n_texts
