@@ -154,15 +154,22 @@ _COMMENT = re.compile(
     r"|(?P<stars>(?<![^\W\d_*])\*{1,3}(?!\*))(?P<initial>[^\W\d_]{1,60})(?P=stars)(?=[^\W\d_])"
     r"|(?P<marks>(?<=[^\W\d_])\*{1,3}(?!\*))(?P<within>[^\W\d_]{1,60})(?P=marks)(?!\*)"
     r"|(?P<wiki>(?<![\w\]])!?\[\[(?P<page>[^\[\]|\n]{1,300}?)(?:\\?\|(?P<shown>[^\[\]\n]{0,300}))?\]\](?![(\[]))"
+    r"|(?P<div>^[ \t]{0,12}:{3,}(?:[ \t]*(?:\{[^}\n]{0,300}\}|[\w-]{1,50})(?:\[(?P<label>[^\]\n]{1,300})\]"
+    r"|[ \t]+(?P<caption>[^\n:{]{1,300}?))?)?[ \t]*(?:\{[^}\n]{0,300}\})?[ \t]*:*[ \t]*$)"
+    r"|(?P<upper>(?<=[\w)\]*])\^(?P<raised>[\w+\u2212.,()-]{1,30})\^(?![\w{\\^]))"
+    r"|(?P<lower>(?<=[\w)\]])~(?P<lowered>[\w+\u2212.,()-]{1,30})~(?!~))"
     r"|(?P<note>^\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)",
     re.MULTILINE | re.IGNORECASE,
 )
-_LEFT_OUT = re.compile(r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|&[#a-zA-Z]|\*[^\W\d_]")
+_LEFT_OUT = re.compile(
+    r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|&[#a-zA-Z]|\*[^\W\d_]|[\^~][\w+(-]|^[ \t]{0,12}:::", re.M
+)
+_SHOWN = ("stars", "marks", "div", "upper", "lower")  # marks around words, some of them of pandoc
 _TITLE_TAG = re.compile(r"h[1-6]$", re.IGNORECASE)
 _HEADER = re.compile(r"[A-Z][A-Za-z-]{1,30}:[ \t]")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden(?:[\s=/>]|$)", re.IGNORECASE)
 _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | "}
-_SIGN, _TICKS = re.compile(r"[<~`{\[&]|!(?=\[\[)|\*+(?=[^\W\d_])"), re.compile(r"`+")
+_SIGN, _TICKS = re.compile(r"[<~`{\[&^]|!(?=\[\[)|\*+(?=[^\W\d_])|^[ \t]{0,12}:::", re.M), re.compile(r"`+")
 _CODE = re.compile(r"(`++)(.+?)\1")
 _MAX_TAG_CHARS, _MAX_NESTED = 20_000, 50  # of a part that a tag hides, and tags of its name inside
 _NESTED = frozenset(["div", "span", "section", "details", "table", "ul", "ol", "dl", "blockquote"])
@@ -305,8 +312,8 @@ def _end_of_code(text: str, start: int) -> int:
     return stop + len(ticks.group()) if stop >= 0 else ticks.end()
 
 
-def _without_mark(match: re.Match[str], text: str, counts: Counter[str], _: str) -> tuple[str, int]:
-    """What a comment, struck words or a reading leave in the text, and where it goes on; -1 without an end."""
+def _without_mark(match: re.Match[str], text: str, counts: Counter[str], before: str) -> tuple[str, int]:
+    """What a comment, struck words, a reading or a mark leave in the text, and where it goes on; -1 without an end."""
     stop = match.end()
     if match["comment"]:
         end = text.find("-->", stop)
@@ -321,6 +328,9 @@ def _without_mark(match: re.Match[str], text: str, counts: Counter[str], _: str)
         return unescape(match["entity"]).replace("\u00ad", ""), stop
     if match["stars"] or match["marks"]:
         return match["initial"] or match["within"], stop
+    if any(map(match.group, _SHOWN)):
+        shown = match["label"] or match["caption"] or match["lowered"] or match["initial"] or match["within"] or ""
+        return raised(before, match["raised"]) if match["upper"] else shown, stop
     if match["critic"]:
         is_comment, second = match["sign"] == ">>", match["second"]
         if is_comment or second is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tracemalloc
 
+import pytest
+
 from engine.readers.markdown import plain, read
 
 BODY = "A sentence of the body that is long enough. " * 6
@@ -85,3 +87,18 @@ def test_a_huge_list_is_read_in_little_memory() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 50_000_000
+
+
+@pytest.mark.parametrize(
+    ("marked", "shown"),
+    [
+        ("The 4^th^ of H~2~O, 10^12^.", "The 4th of H2O, 10^12."),
+        ("$x^2y^2$, `a^b^c`, ~5 to ~6 and x[^1].", "$x^2y^2$, `a^b^c`, ~5 to ~6 and x[^1]."),
+        ("::: {.note}\nWait.\n:::\n", "\nWait.\n\n"),
+        (":::tip My tip\nWait.\n:::\n", "My tip\nWait.\n\n"),
+        (":::warning[Look out]{#x}\nWait.\n:::", "Look out\nWait.\n"),
+        ("~~~\n::: x\n~~~\nEnd: of ::: it.", "~~~\n::: x\n~~~\nEnd: of ::: it."),
+    ],
+)
+def test_marks_of_pandoc_are_read(marked: str, shown: str) -> None:
+    assert read(marked.encode(), "a", "a.md").text == shown
