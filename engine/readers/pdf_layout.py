@@ -14,7 +14,7 @@ from typing import TypeAlias
 from engine.readers.pdf_lines import Line
 from engine.readers.text import CONTENT
 from engine.text.cleaning import hyphen_of, is_unspaced
-from engine.text.headings import is_part_of_opinion, roman_value
+from engine.text.headings import is_part_of_opinion, parse, roman_value
 
 _HYPHENS = "-\u00ad\u2010"
 _SENTENCE_END = re.compile(r"[.!?:][\"'\u201d\u2019)\]]*$")
@@ -273,9 +273,22 @@ def _repeated_nearby(edges: Sequence[Sequence[Line]]) -> set[tuple[int, _EdgePla
 
 
 def _counting(edges: Sequence[Sequence[Line]]) -> set[_PageNumber]:
-    """Numbers that count with the pages on at least three pages."""
-    counts = Counter(number for edge in edges for number in set().union(*map(_page_numbers, edge)))
-    return {number for number, n_pages in counts.items() if n_pages >= _MIN_PAGES}
+    """Numbers that count with the pages on at least three pages, unless they are those of headings."""
+    of_number: dict[_PageNumber, list[Line]] = defaultdict(list)
+    for line in (line for edge in edges for line in edge):
+        for number in _page_numbers(line):
+            of_number[number].append(line)
+    return {
+        number
+        for number, lines in of_number.items()
+        if len({line.page for line in lines}) >= _MIN_PAGES and not _are_headings(lines)
+    }
+
+
+def _are_headings(lines: Sequence[Line]) -> bool:
+    """Whether lines with numbers that count have a title each, as headings that all begin a page do."""
+    titles = [numbered.title.casefold() for line in lines if (numbered := parse(line.text)) is not None]
+    return len(titles) == len(lines) == len(set(titles))
 
 
 def _page_numbers(line: Line) -> set[_PageNumber]:

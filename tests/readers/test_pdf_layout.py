@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -109,6 +110,10 @@ def body(page: int, n_lines: int = 8) -> list[Line]:
     return [line(f"body {letters(1000 * n + page)}", 600 - 12 * n, page=page) for n in range(n_lines)]
 
 
+def flat(pages: Iterable[list[Line]]) -> list[Line]:
+    return [one for page in pages for one in page]
+
+
 def test_running_heads_are_recognised_by_their_place_and_words() -> None:
     kept = without_running_heads(
         [
@@ -163,6 +168,14 @@ def test_numbers_that_do_not_follow_the_pages_stay() -> None:
     pages = [[line(f"{value} cells {letters(page)}", 640, page=page), *body(page)] for page, value in enumerate(values)]
     pages = [[line(f"A heading {'abcde'[page]}", 660, page=page), *lines] for page, lines in enumerate(pages)]
     assert len(without_running_heads([one for page in pages for one in page])) == 5 * 10
+
+
+def test_numbered_headings_that_begin_each_page_stay() -> None:
+    titles = ["Locks", "Weirs", "Gates", "Sluices", "Keepers"]
+    pages = [[line(f"{page + 1} {title}", 640, page=page), *body(page)] for page, title in enumerate(titles)]
+    assert flat(pages) == without_running_heads(flat(pages))
+    heads = [[line(f"{page + 1} {titles[page // 4]}", 640, page=page), *body(page)] for page in range(5)]
+    assert flat(map(body, range(5))) == without_running_heads(flat(heads))
 
 
 def test_a_page_with_nothing_but_its_head_loses_the_head() -> None:
