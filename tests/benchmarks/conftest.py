@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,12 +15,13 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset, read_documents
+from benchmarks.fetching.sources import corpus_document
 from benchmarks.isolation import Memory
 from benchmarks.peers.peer import PeerConfig
 from engine.machine import Machine, Origin
 from engine.search.request import Request
 from engine.text.document import Document
-from tests.benchmarks.real_index import write_real_index
+from tests.benchmarks.corpora import write_dataset, write_real_index
 
 CORPUS = {
     "cat": "The cat sat beside another cat on the warm mat.",
@@ -65,16 +65,9 @@ def run_here(target: Callable[..., Any], *arguments: object, **_: object) -> tup
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A dataset in the layout of `benchmarks.datasets`."""
-    folder = tmp_path / "pets"
-    folder.mkdir()
-    with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
-        for doc_id, text in CORPUS.items():
-            sections = [{"heading": "Story", "text": text}]
-            file.write(json.dumps({"id": doc_id, "title": doc_id, "sections": sections, "meta": {"year": 2020}}) + "\n")
-    rows = "".join(f"{query_id}\t{doc_id}\t{relevance}\n" for query_id, doc_id, relevance in QRELS)
-    (folder / "qrels.tsv").write_text("query_id\tdoc_id\trelevance\n" + rows)
-    (folder / "splits.json").write_text(json.dumps({"test": ["dog", "cat"], "valid": ["rocket"]}))
-    return folder
+    documents = [corpus_document(doc_id, doc_id, [("Story", text)], {"year": 2020}) for doc_id, text in CORPUS.items()]
+    write_dataset(tmp_path / "pets", documents, QRELS, {"test": ["dog", "cat"], "valid": ["rocket"]})
+    return tmp_path / "pets"
 
 
 @pytest.fixture
@@ -93,7 +86,7 @@ def beir_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def real_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of 240 documents, see `tests.benchmarks.real_index`."""
+    """An index of 240 documents, see `write_real_index`."""
     folder = tmp_path_factory.mktemp("real") / "papers@0.lm"
     write_real_index(folder)
     return folder

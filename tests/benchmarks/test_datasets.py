@@ -20,6 +20,7 @@ from benchmarks.datasets import (
     read_qrels,
     read_queries,
 )
+from benchmarks.fetching.sources import corpus_document
 from benchmarks.prepare import index_documents, label_of
 from benchmarks.quick import LEAD_WORDS, Size, first_words, part_of, quick_part, sample_documents
 from benchmarks.runs import read_header, run_files
@@ -27,6 +28,7 @@ from benchmarks.speed import growth
 from engine.index import Index
 from engine.text.document import Document
 from indexer import build
+from tests.benchmarks.corpora import write_dataset
 from tests.benchmarks.made_runs import error_of
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
@@ -156,18 +158,15 @@ SIZE = Size(n_queries=4, n_targets=2, n_documents=15, n_words=6)
 @pytest.fixture
 def large(tmp_path: Path) -> Dataset:
     """40 documents; each of the first 20 is a query with three relevant targets, one of them absent."""
-    folder = tmp_path / "large"
-    folder.mkdir()
-    with gzip.open(folder / "corpus.jsonl.gz", "wt") as file:
-        for number in range(40):
-            sections = [{"heading": f"Part {part}", "text": "some long words " * 20} for part in (1, 2)]
-            file.write(json.dumps({"id": f"d{number}", "title": f"Title {number}", "sections": sections}) + "\n")
-    rows = [
-        f"d{n}\td{target}\t{rel}" for n in range(20) for target, rel in ((n + 1, 1), (n + 20, 2), (n + 90, 1), (5, 0))
+    sections = [(f"Part {part}", "some long words " * 20) for part in (1, 2)]
+    documents = [corpus_document(f"d{number}", f"Title {number}", sections, {}) for number in range(40)]
+    judged = [
+        (f"d{n}", f"d{target}", rel)
+        for n in range(20)
+        for target, rel in ((n + 1, 1), (n + 20, 2), (n + 90, 1), (5, 0))
     ]
-    (folder / "qrels.tsv").write_text("\n".join(["query_id\tdoc_id\trelevance", *rows]))
-    (folder / "splits.json").write_text(json.dumps({"test": [f"d{n}" for n in range(20)], "valid": ["d0"]}))
-    return open_dataset(str(folder))
+    splits = {"test": [f"d{n}" for n in range(20)], "valid": ["d0"]}
+    return write_dataset(tmp_path / "large", documents, judged, splits)
 
 
 def test_a_part_holds_queries_their_targets_and_others(large: Dataset, tmp_path: Path) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +11,8 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import DatasetError
+from benchmarks.fetching.sources import CorpusDocument, corpus_document
+from benchmarks.formats.trec import write_json_lines
 from benchmarks.scisumm import (
     FEW,
     N_NEGATIVES,
@@ -28,6 +28,7 @@ from benchmarks.scisumm import (
 )
 from benchmarks.systems import Ranking, Settings
 from engine.text.document import Document
+from tests.benchmarks.corpora import write_judgments
 from tests.fakes import make_document
 
 N_CITING = 6
@@ -41,34 +42,28 @@ def write_scisumm(data: Path) -> Path:
     folder = data / "clscisumm"
     folder.mkdir(parents=True)
     papers, summaries, citances = [], [], []
-    judged: dict[str, list[str]] = {"qrels.tsv": [], "qrels_citing.tsv": [], "qrels_citances.tsv": []}
+    judged: dict[str, list[tuple[str, str, int]]] = {"qrels": [], "qrels_citing": [], "qrels_citances": []}
     for topic, words in TOPICS.items():
         papers.append(_line(topic, f"{words} {words} method", roles=["reference"]))
         summaries.append(_line(f"sum:{topic}", f"{words} method", ref=topic))
-        judged["qrels.tsv"].append(f"sum:{topic}\t{topic}\t1")
+        judged["qrels"].append((f"sum:{topic}", topic, 1))
         for number in range(N_CITING):
             papers.append(_line(f"{topic}{number}", f"{words} study {number} corpus", roles=["citing"]))
-            judged["qrels_citing.tsv"].append(f"sum:{topic}\t{topic}{number}\t1")
+            judged["qrels_citing"].append((f"sum:{topic}", f"{topic}{number}", 1))
         for number in range(2):
             citances.append(_line(f"cit:{topic}:{number}", f"we use the {words} of others", topic=topic))
-            judged["qrels_citances.tsv"].append(f"sum:{topic}\tcit:{topic}:{number}\t1")
-    _write(folder / "corpus.jsonl.gz", papers)
-    _write(folder / "queries.jsonl.gz", summaries)
-    _write(folder / "citances.jsonl.gz", citances)
+            judged["qrels_citances"].append((f"sum:{topic}", f"cit:{topic}:{number}", 1))
+    for name, texts in {"corpus": papers, "queries": summaries, "citances": citances}.items():
+        write_json_lines(folder / f"{name}.jsonl.gz", texts)
     for name, rows in judged.items():
-        (folder / name).write_text("\n".join(["query_id\tdoc_id\trelevance", *rows]) + "\n")
+        write_judgments(folder / f"{name}.tsv", rows)
     everyone = [f"sum:{topic}" for topic in TOPICS]
     (folder / "splits.json").write_text(json.dumps({"cl2018train": everyone, "small": everyone[:2]}))
     return data
 
 
-def _line(doc_id: str, text: str, **meta: object) -> str:
-    return json.dumps({"id": doc_id, "title": "", "sections": [{"heading": "", "text": text}], "meta": meta})
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
+def _line(doc_id: str, text: str, **meta: object) -> CorpusDocument:
+    return corpus_document(doc_id, "", [("", text)], meta)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from benchmarks.pairs.building import (
     undirected,
 )
 from benchmarks.pairs.scoring import Pair, accuracy_threshold, documents_of, f1_threshold, is_correct, judge
-from tests.benchmarks.pairs.linked_corpus import DOC_IDS, linked, write_linked
+from tests.benchmarks.corpora import DOC_IDS, linked, write_linked
 
 RELATIONS = linked()
 LINKED = {undirected(query, target) for query, targets in RELATIONS.links.items() for target in targets}

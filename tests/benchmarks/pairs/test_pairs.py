@@ -15,7 +15,7 @@ from benchmarks.tables.pairs import PairsDetails
 from benchmarks.tasks.architectures import encoder_facts
 from benchmarks.tasks.pairs import Trial, main, measure
 from engine.machine import Origin
-from tests.benchmarks.pairs.linked_corpus import write_linked
+from tests.benchmarks.corpora import write_linked
 
 
 @pytest.fixture

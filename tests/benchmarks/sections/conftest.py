@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.index import Index
-from tests.benchmarks.sections.corpora import write_faceted, write_long
+from tests.benchmarks.corpora import write_faceted, write_long
 from tests.fakes import FakeEncoder
 
 

@@ -33,8 +33,8 @@ from engine.index import Index
 from engine.machine import Origin
 from engine.search.request import Request
 from engine.views import Result
+from tests.benchmarks.corpora import Explaining
 from tests.benchmarks.made_runs import error_of, run_program
-from tests.benchmarks.sections.corpora import Explaining
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import FakeEncoder
 
@@ -270,6 +270,6 @@ def test_the_command_runs_each_ranking(kind: str, faceted_folder: Path, bert_fol
 
 def test_a_judged_document_must_be_in_the_corpus(faceted_folder: Path) -> None:
     with (faceted_folder / "qrels_method.tsv").open("a") as file:
-        file.write("\nq\tunknown\t1\n")
+        file.write("q\tunknown\t1\n")
     error = error_of(main, faceted_folder)
     assert "Error: 'unknown' is judged but not in" in error and "like 1 of 6 queries and candidates" in error

@@ -38,8 +38,8 @@ from engine.index import Index
 from engine.scoring.parts import Breakdown, ChunkPart, SectionPair
 from engine.text.document import Document
 from engine.text.segmentation import Chunk, Span
+from tests.benchmarks.corpora import Explaining
 from tests.benchmarks.made_runs import run_program
-from tests.benchmarks.sections.corpora import Explaining
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import FakeEncoder, make_document
 

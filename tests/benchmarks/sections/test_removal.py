@@ -46,8 +46,8 @@ from engine.words.counts import TermTable, count_words
 from engine.words.likelihood import TermStatistics, query_terms
 from engine.words.places import PAIR
 from engine.words.segmenter import segmenter_of
+from tests.benchmarks.corpora import explanation
 from tests.benchmarks.made_runs import error_of, run_program
-from tests.benchmarks.sections.corpora import explanation
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import FakeEncoder, make_document
 

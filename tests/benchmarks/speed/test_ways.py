@@ -3,10 +3,12 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from benchmarks.datasets import Dataset, read_documents
+from benchmarks.fetching.sources import corpus_document
 from benchmarks.peers.peer import PeerConfig
 from benchmarks.speed.encode import (
     Job,
@@ -23,9 +25,34 @@ from engine.encoders.loading import load_encoder
 from engine.index import Index
 from indexer.building import pipeline
 from indexer.building.builder import build
+from tests.benchmarks.corpora import write_dataset
 from tests.fakes import FakeEncoder, make_corpus
 
 pytestmark = pytest.mark.usefixtures("restored_settings")
+_WORDS = "the quick brown fox jumps over a lazy dog old river house light dark model finds every vector long".split()
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Dataset:
+    """Twelve documents of two sections, 40 to 150 words each."""
+    rng = np.random.default_rng(0)
+    documents = []
+    for number in range(12):
+        texts = [" ".join(rng.choice(_WORDS, int(rng.integers(40, 150)))) + "." for _ in range(2)]
+        documents.append(corpus_document(f"d{number}", f"Title {number}", [("Part", text) for text in texts], {}))
+    return write_dataset(tmp_path / "words", documents, [("d0", "d1", 1)], {"test": ["d0"]})
+
+
+@pytest.fixture
+def sample(whole: Dataset, config: PeerConfig, tmp_path: Path) -> Sample:
+    folder = tmp_path / "sample"
+    folder.mkdir()
+    return draw_sample(whole, load_encoder(config.encoder, device="cpu"), 20, folder, seed=0)
+
+
+@pytest.fixture
+def job(sample: Sample, config: PeerConfig, tmp_path: Path) -> Job:
+    return Job(config, sample, tmp_path)
 
 
 def test_indexing_is_timed_with_its_parts_and_reads_the_chunks_of_the_encoder_alone(job: Job, sample: Sample) -> None:
