@@ -1,19 +1,26 @@
-"""Runs on disk, and the pages that are drawn from them."""
+"""Runs on disk, the pages that are drawn from them, and the committed pages compared with the committed runs."""
 
 from __future__ import annotations
 
 import gzip
 import re
+import shlex
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from benchmarks.__main__ import STUDIES, TASKS
 from benchmarks.metrics import evaluate
 from benchmarks.report import ReportError, drawn, is_partial, main, not_shown, pictures_of
 from benchmarks.runs import (
+    CHECKOUT,
     KEPT,
     Case,
     Run,
@@ -26,6 +33,7 @@ from benchmarks.runs import (
     write_run,
 )
 from benchmarks.tables.pictures import PICTURES, THEMES, Picture, drawn_picture, panels
+from benchmarks.tables.pivot import can_repeat
 from engine.machine import Origin
 from tests.benchmarks.made_runs import error_of, made_run, run_program
 
@@ -243,3 +251,33 @@ def test_check_fails_until_the_pictures_of_a_page_are_drawn(tmp_path: Path, orig
     with pytest.raises(ReportError, match="there is no picture 'cats'; name one of retrieval, peers"):
         pictures_of(page, 'srcset="pictures/cats-dark.svg"', [])
     assert all(len(one.labels) for one in PICTURES.values())
+
+
+@pytest.fixture(scope="module")
+def read_once() -> Iterator[Callable[[Path], Run]]:
+    """`read_run`, which reads each run once for all tests, so that it is judged once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("benchmarks.runs.read_run", cached := cache(read_run))
+        yield cached
+
+
+def test_every_table_of_the_readme_is_that_of_its_runs(read_once: Callable[[Path], Run]) -> None:
+    readme = (CHECKOUT / "README.md").read_text("utf-8")
+    runs = [read_once(path) for path in run_files() if path.parent.name in ("retrieval", "board")]
+    assert drawn(readme, runs) == readme
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("read_once")
+def test_every_table_is_that_of_its_runs() -> None:
+    done = CliRunner().invoke(main, ["--check"])
+    assert (done.exit_code, done.output) == (0, "")
+
+
+def test_every_command_that_is_said_to_repeat_a_run_is_one_of_today() -> None:
+    for command in {read_header(path)["origin"]["command"] for path in run_files()}:
+        if can_repeat(command):
+            _, _, _, verb, name, *words = shlex.split(command)
+            program = {"run": TASKS, "study": STUDIES}[verb].get_command(click.Context(main), name)
+            assert program is not None
+            program.make_context(name, words)
