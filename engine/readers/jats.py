@@ -20,7 +20,8 @@ _REASONS = {
     **dict.fromkeys(["object-id", "permissions", "counts", "journal-meta"], reasons.FRONT_MATTER),
 }
 _HEADED = frozenset([
-    "sec", "app", "abstract", "trans-abstract", "ack", "boxed-text", "fn-group", "glossary", "notes", "bio",
+    "sec", "app", "app-group", "abstract", "trans-abstract", "ack", "boxed-text", "fn-group", "glossary", "notes",
+    "bio",
 ])  # fmt: skip
 _ORDERS = {"order": "1.", "alpha-lower": "a.", "alpha-upper": "A.", "roman-lower": "i.", "roman-upper": "I."}
 _NOTATIONS = ("math", "tex-math", "textual-form", "preformat", "graphic", "inline-graphic", "media")

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from lxml import etree
 
@@ -138,23 +138,19 @@ def _is_nested(node: Element) -> bool:
 def _several(roots: Iterable[Element], doc_id: str, source: str) -> Iterator[Document | Unreadable]:
     """The documents of a file; parts that are none count as left out of the document before, or of the first."""
     held, n_parts = None, 0
-    for found in several((partial(_read_one, root, doc_id, source) for root in roots), doc_id, source, _OWN_IDS):
-        if isinstance(found, Unreadable) and found.reason == _LISTING:
+    found = several((partial(_read_one, root, doc_id, source) for root in roots), doc_id, source, _OWN_IDS)
+    for one in chain(found, [None]):
+        if isinstance(one, Unreadable) and one.reason == _LISTING:
             n_parts += 1
             continue
-        if held is not None:
-            yield _with_parts(held, n_parts)
+        if isinstance(held, Document) and n_parts:
+            held = replace(held, metadata={**held.metadata, f"{LEFT_OUT}{reasons.DOCUMENTS}": n_parts})
             n_parts = 0
-        held = found
-    if held is None:
-        raise DocumentError("all its parts are sequence listings, which are no documents")
-    yield _with_parts(held, n_parts)
-
-
-def _with_parts(found: Document | Unreadable, n_parts: int) -> Document | Unreadable:
-    if not n_parts or isinstance(found, Unreadable):
-        return found
-    return replace(found, metadata={**found.metadata, f"{LEFT_OUT}{reasons.DOCUMENTS}": n_parts})
+        if held is not None:
+            yield held
+        held = one
+    if n_parts:
+        raise DocumentError(f"{n_parts:,} of its parts are sequence listings, which are no documents")
 
 
 def _read_one(root: Element | bytes, doc_id: str, source: str) -> Document:

@@ -99,6 +99,7 @@ _PATENT = f'<?xml version="1.0"?><us-patent-grant><description><p>{BODY}</p></de
         ([_LISTING, _PATENT, _PATENT, _LISTING, _LISTING], [("a.xml#2", 1), ("a.xml#3", 2)]),
         ([_PATENT, _LISTING, _PATENT], [("a.xml#1", 1), ("a.xml#3", 0)]),
         ([_LISTING, _LISTING], [("a.xml", None)]),
+        ([_PATENT.replace("<p>", "<q>"), _LISTING, _PATENT], [("a.xml#1", None), ("a.xml#3", 1)]),
     ],
 )
 def test_sequence_listings_of_a_weekly_file_are_counted(parts: list[str], expected: list[tuple[str, int]]) -> None:
@@ -114,3 +115,9 @@ def test_the_header_of_a_corpus_is_counted(n_texts: int) -> None:
     found = list(read_bytes(f"<teiCorpus>{header}{texts}</teiCorpus>".encode(), "a.xml"))
     assert [one.left_out for one in found if isinstance(one, Document)] == [{"front_matter_words": 4}, {}][:n_texts]
     assert [one.text for one in found if isinstance(one, Document)] == ["The lock is shut."] * n_texts
+
+
+def test_the_title_of_a_group_of_appendices_is_a_heading() -> None:
+    group = f"<app-group><title>Supplements</title><app><title>Rates</title><p>{BODY}</p></app></app-group>"
+    document = read(f"<article><body><p>{BODY}</p></body><back>{group}</back></article>".encode(), "a", "a.xml")
+    assert isinstance(document, Document) and "Supplements" in document.sections[-1].path
