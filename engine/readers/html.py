@@ -293,20 +293,15 @@ def _mark_items(root: Element) -> None:
         if is_line and (is_table or _is_bold(element, text)) and element.find(".//a[@href]") is None:
             for part in element.iter("tbody", "tr", "td", "th"):
                 part.tag, part.tail = "span", f" {part.tail or ''}"
-            element.tag = "p"
-            element.set("role", "heading")
-            element.set("aria-level", "3" if text[:4].lower() == "item" else "2")
+            element.tag = "h3" if text[:4].lower() == "item" else "h2"
 
 
 def _is_bold(element: Element, text: str) -> bool:
     """Whether all words of an element are bold."""
-    if _BOLD.search(element.get("style") or ""):
-        return True
-    marked = (
-        one for one in element.iter("b", "strong", "span") if one.tag != "span" or _BOLD.search(one.get("style") or "")
-    )
-    outer = (one for one in marked if one.getparent().tag not in ("b", "strong"))
-    return "".join(map(_opening, islice(outer, _MOST_PARTS))).replace(" ", "") == text.replace(" ", "")
+    parts = list(islice(element.iter(etree.Element), _MOST_PARTS))
+    bold = [one for one in parts if one.tag in ("b", "strong") or _BOLD.search(one.get("style") or "")]
+    outer = (one for one in bold if one.getparent() not in bold)
+    return "".join(map(_opening, outer)).replace(" ", "") == text.replace(" ", "")
 
 
 def _opening(element: Element) -> str:

@@ -326,8 +326,6 @@ def _without_mark(match: re.Match[str], text: str, counts: Counter[str], before:
         return _link(match, counts), stop
     if match["entity"]:
         return unescape(match["entity"]).replace("\u00ad", ""), stop
-    if match["stars"] or match["marks"]:
-        return match["initial"] or match["within"], stop
     if any(map(match.group, _SHOWN)):
         shown = match["label"] or match["caption"] or match["lowered"] or match["initial"] or match["within"] or ""
         return raised(before, match["raised"]) if match["upper"] else shown, stop
