@@ -8,7 +8,7 @@ import json
 import tarfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -40,6 +40,7 @@ from benchmarks.fetching.sources import (
     write_recorded,
 )
 from benchmarks.formats.trec import write_json_lines
+from tests.benchmarks.corpora import write_judgments
 
 DATA = bytes(range(256)) * 20
 
@@ -139,13 +140,13 @@ def is_text(name: str) -> bool:
     return name.endswith(".txt")
 
 
-def packed_tar(mode: str) -> bytes:
+def packed_tar(mode: str, files: Mapping[str, bytes] = FILES) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode=mode) as archive:  # type: ignore[call-overload]
         folder = tarfile.TarInfo("top")
         folder.type = tarfile.DIRTYPE
         archive.addfile(folder)
-        for name, data in FILES.items():
+        for name, data in files.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
@@ -244,11 +245,7 @@ RECIPE = Recipe("proposals", (Source("texts.tar.gz", "http://127.0.0.1:9/texts",
 
 
 def archive(path: Path, texts: dict[str, str]) -> None:
-    with tarfile.open(path, "w:gz") as packed:
-        for name, text in texts.items():
-            member = tarfile.TarInfo(f"top/{name}.txt")
-            member.size = len(text)
-            packed.addfile(member, io.BytesIO(text.encode()))
+    path.write_bytes(packed_tar("w:gz", {f"top/{name}.txt": text.encode() for name, text in texts.items()}))
 
 
 @pytest.fixture
@@ -258,15 +255,12 @@ def downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(fetch.RECIPES, "proposals", RECIPE)
     first = tmp_path / "first" / "proposals"
     first.mkdir(parents=True)
-    judged = [("a", "b", 2), ("a", "c", 1), ("c", "a", 1), ("d", "c", 1)]
-    (first / "qrels.tsv").write_text(recorded.HEADER + "".join(f"{q}\t{t}\t{r}\n" for q, t, r in judged))
+    write_judgments(first / "qrels.tsv", [("a", "b", 2), ("a", "c", 1), ("c", "a", 1), ("d", "c", 1)])
     (first / "splits.json").write_text(json.dumps({"train": ["a", "d"], "test": ["c"]}, indent=1) + "\n")
     ids = Recorded(list(TEXTS), [], {}, {}, [], {}, {}, "")
-    write_json_lines(
-        first / "corpus.jsonl.gz", list(documents(ids, {name: text.encode() for name, text in TEXTS.items()}))
-    )
-    source = source_digest({name: text.encode() for name, text in TEXTS.items()})
-    write_recorded("proposals", record(first, source=source))
+    files = {name: text.encode() for name, text in TEXTS.items()}
+    write_json_lines(first / "corpus.jsonl.gz", documents(ids, files))
+    write_recorded("proposals", record(first, source=source_digest(files)))
     folder = tmp_path / "downloads"
     folder.mkdir()
     archive(folder / "texts.tar.gz", {**TEXTS, "other": "not of the corpus"})

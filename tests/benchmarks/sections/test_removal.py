@@ -51,15 +51,17 @@ from tests.benchmarks.made_runs import error_of, run_program
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import FakeEncoder, make_document
 
+QUERY = "doc007"
+
 
 @pytest.fixture
 def query(index: Index) -> Query:
-    return index.stored_query("doc007")
+    return index.stored_query(QUERY)
 
 
 @pytest.fixture
 def hit(index: Index) -> Hit:
-    return index.search("doc007", Request(k=1, exact=True)).hits[0]
+    return index.search(QUERY, Request(k=1, exact=True)).hits[0]
 
 
 @pytest.fixture
@@ -204,17 +206,18 @@ def test_a_mean_is_taken_share_by_share() -> None:
     assert mean_course([one, other]).insertion_rank.tolist() == [0.5, 0.5]
 
 
-QUERY = "doc007"
-
-
 @pytest.fixture
 def pairing(index: Index) -> Pairing:
     return third_hit(index, Scoring())
 
 
+def other_documents(index: Index) -> Positions:
+    return np.delete(np.arange(index.n_documents), index.snapshot.doc_ids().index(QUERY))
+
+
 def third_hit(index: Index, scoring: Scoring) -> Pairing:
     """The third hit, whose rank can rise and fall."""
-    targets = np.delete(np.arange(index.n_documents), index.snapshot.doc_ids().index(QUERY))
+    targets = other_documents(index)
     query, hit = index.stored_query(QUERY), index.search(QUERY, Request(k=3, exact=True, scoring=scoring)).hits[2]
     searched = Corpus(index, scoring)
     prepared = searched.prepare(query)
@@ -313,9 +316,6 @@ def test_curves_begin_with_the_whole_and_end_with_nothing(index: Index) -> None:
         assert arm.curves["deletion_rank"][0] == arm.curves["insertion_rank"][-1] == pytest.approx(1)
 
 
-STORED_ID = "doc007"
-
-
 @pytest.fixture(params=[Scoring(), Scoring(chunk_weight=0.5, exceeding=2)], ids=["usual", "other"])
 def corpus_of_index(index: Index, request: pytest.FixtureRequest) -> Corpus:
     return Corpus(index, request.param)
@@ -323,12 +323,12 @@ def corpus_of_index(index: Index, request: pytest.FixtureRequest) -> Corpus:
 
 @pytest.fixture
 def targets(index: Index) -> Positions:
-    return np.delete(np.arange(index.n_documents), index.snapshot.doc_ids().index(STORED_ID))
+    return other_documents(index)
 
 
 @pytest.fixture
 def prepared(index: Index, corpus_of_index: Corpus) -> Prepared:
-    return corpus_of_index.prepare(index.stored_query(STORED_ID))
+    return corpus_of_index.prepare(index.stored_query(QUERY))
 
 
 @pytest.fixture
@@ -341,7 +341,7 @@ def test_scores_are_those_of_the_search(
 ) -> None:
     scores = corpus_of_index.score_all(found)
     column = {name: number for number, name in enumerate(index.snapshot.doc_ids_of(targets))}
-    hits = index.search(STORED_ID, Request(k=60, exact=True, scoring=corpus_of_index.scoring)).hits
+    hits = index.search(QUERY, Request(k=60, exact=True, scoring=corpus_of_index.scoring)).hits
     assert len(hits) == np.count_nonzero(scores)
     for hit in hits:
         assert scores[column[hit.doc_id]] == pytest.approx(hit.score, abs=1e-6)
@@ -351,14 +351,14 @@ def test_scores_are_those_of_the_search(
 def test_matches_without_some_chunks_and_terms_score_like_the_shorter_query(
     index: Index, corpus_of_index: Corpus, prepared: Prepared, found: Matches, targets: Positions
 ) -> None:
-    query = index.stored_query(STORED_ID)
+    query = index.stored_query(QUERY)
     kept = np.arange(len(query.vectors.chunks)) % 2 == 0
     spans = tuple(chunk for chunk, is_kept in zip(query.vectors.chunk_spans, kept, strict=True) if is_kept)
     part = replace(query.vectors, chunks=query.vectors.chunks[kept], chunk_spans=spans)
     text = query.document.text[: query.vectors.chunk_spans[1].stop]
     words = count_words(segmenter_of(corpus_of_index.language), [text])
     searcher = Searcher(index.snapshot, corpus_of_index.scoring)
-    hits = searcher.search(Query(query.document, part, words), Request(k=60, without=STORED_ID, exact=True)).hits
+    hits = searcher.search(Query(query.document, part, words), Request(k=60, without=QUERY, exact=True)).hits
     terms = corpus_of_index.target_terms(prepared, targets)
     assert terms is not None
     fewer = found.of_chunks(kept, terms[0].scores(words.words), terms[1].scores(words.pairs))
@@ -390,12 +390,8 @@ def test_a_query_without_chunks_scores_nothing(corpus_of_index: Corpus, found: M
 
 def test_a_term_that_the_whole_query_does_not_weigh_counts_nothing_in_a_part() -> None:
     statistics = TermStatistics(np.array([3, 5, 9], np.uint32), np.array([1, 1, 1], np.uint32), 100)
-    whole = TermTable(
-        np.array([3, 5], np.uint32), np.array([2, 1], np.uint16), np.array([0, 2]), np.array([3], np.uint32)
-    )
-    part = TermTable(
-        np.array([3, 9], np.uint32), np.array([2, 1], np.uint16), np.array([0, 2]), np.array([3], np.uint32)
-    )
+    counts = np.array([2, 1], np.uint16), np.array([0, 2]), np.array([3], np.uint32)
+    whole, part = (TermTable(np.array(terms, np.uint32), *counts) for terms in ([3, 5], [3, 9]))
     query = query_terms(whole, statistics)
     of_terms = TargetTerms(query, csr_array(np.array([[0.5, 0.25]])), statistics)
     weight = query_terms(part, statistics).weights[0]
