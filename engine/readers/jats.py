@@ -15,17 +15,17 @@ from engine.text.document import KIND, Document, MetadataValue, Scalar
 
 _REASONS = {
     **markup.MARKED,
-    "ref-list": reasons.REFERENCES,
     **dict.fromkeys(["graphic", "inline-graphic", "media"], reasons.FIGURES),
     **dict.fromkeys(["object-id", "permissions", "counts", "journal-meta"], reasons.FRONT_MATTER),
 }
 _HEADED = frozenset([
     "sec", "app", "app-group", "abstract", "trans-abstract", "ack", "boxed-text", "fn-group", "glossary", "notes",
-    "bio",
+    "bio", "ref-list",
 ])  # fmt: skip
 _ORDERS = {"order": "1.", "alpha-lower": "a.", "alpha-upper": "A.", "roman-lower": "i.", "roman-upper": "I."}
 _NOTATIONS = ("math", "tex-math", "textual-form", "preformat", "graphic", "inline-graphic", "media")
 _CITED = frozenset(["element-citation", "mixed-citation", "nlm-citation", "citation", "related-article"])
+_PROSE = {"ref-list": ("{*}p", "{*}note"), "ref": ("{*}note",)}  # what is said beside references
 _NAMES = ("name", "string-name", "collab", "institution", "on-behalf-of")
 
 
@@ -104,6 +104,10 @@ def _left_out(element: Element) -> str | None:
     tag, parent = local_name(element), element.getparent()
     if parent is not None and local_name(parent) == "alternatives":
         return None if element is _preferred(parent) else ""
+    if tag in ("ref-list", "ref"):
+        return None if any(words(prose) for prose in element.iter(*_PROSE[tag])) else reasons.REFERENCES
+    if parent is not None and local_name(parent) == "ref" and tag != "note":
+        return "" if tag == "label" else reasons.REFERENCES
     if tag == "tex-math" and parent is not None and next(parent.iter("{*}math"), None) is not None:
         return ""
     if tag == "label" and parent is not None and local_name(parent) in _HEADED and parent.find("{*}title") is not None:

@@ -388,7 +388,8 @@ class _Walk:
             return False
         self._blocks.skip(all_text(node))
         if reason == REFERENCES:
-            self._blocks.left_out[reason] += sum(local_name(one) in _REFERENCES for one in node.iter(etree.Element))
+            n_references = sum(local_name(one) in _REFERENCES for one in node.iter(etree.Element))
+            self._blocks.left_out[reason] += max(1, n_references)
         elif reason:
             n_left_out = 1 if reason in ELEMENTS else n_words(node) or len((node.get("value") or "").split())
             self._blocks.left_out[reason] += n_left_out

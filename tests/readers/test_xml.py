@@ -121,3 +121,19 @@ def test_the_title_of_a_group_of_appendices_is_a_heading() -> None:
     group = f"<app-group><title>Supplements</title><app><title>Rates</title><p>{BODY}</p></app></app-group>"
     document = read(f"<article><body><p>{BODY}</p></body><back>{group}</back></article>".encode(), "a", "a.xml")
     assert isinstance(document, Document) and "Supplements" in document.sections[-1].path
+
+
+def test_prose_in_a_list_of_references_is_text() -> None:
+    references = (
+        "<ref-list><title>Notes</title><p>A dot marks the best.</p><ref><label>1</label><note><p>Bought from a farm.</p>"
+        "</note></ref><ref><label>2</label><mixed-citation>Roe 1999</mixed-citation><note><p>See chapter 3.</p></note>"
+        "</ref><ref><mixed-citation>Doe 2001</mixed-citation></ref></ref-list>"
+    )
+    document = read(f"<article><body><p>{BODY}</p></body><back>{references}</back></article>".encode(), "a", "a.xml")
+    assert isinstance(document, Document) and document.left_out == {"references": 2}
+    assert document.text.split("\n\n")[1:] == [
+        "Notes",
+        "A dot marks the best.",
+        "Bought from a farm.",
+        "See chapter 3.",
+    ]
