@@ -125,7 +125,7 @@ def test_the_title_of_a_group_of_appendices_is_a_heading() -> None:
 
 def test_prose_in_a_list_of_references_is_text() -> None:
     references = (
-        "<ref-list><title>Notes</title><p>A dot marks the best.</p><ref><label>1</label><note><p>Bought from a farm.</p>"
+        "<ref-list><title>Notes</title><p>A dot marks one.</p><ref><label>1</label><note><p>Bought from a farm.</p>"
         "</note></ref><ref><label>2</label><mixed-citation>Roe 1999</mixed-citation><note><p>See chapter 3.</p></note>"
         "</ref><ref><mixed-citation>Doe 2001</mixed-citation></ref></ref-list>"
     )
