@@ -133,7 +133,7 @@ def test_prose_in_a_list_of_references_is_text() -> None:
     assert isinstance(document, Document) and document.left_out == {"references": 2}
     assert document.text.split("\n\n")[1:] == [
         "Notes",
-        "A dot marks the best.",
+        "A dot marks one.",
         "Bought from a farm.",
         "See chapter 3.",
     ]
