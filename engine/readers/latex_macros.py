@@ -227,13 +227,14 @@ _SETTINGS = _by_command({
     "omm": "DeclareSIUnit DeclareSIPrefix rule",
     "ommm": "newacronym newabbreviation definecolor colorlet",
     "mom": "acrodef",
+    "*mo": "captionof",
     "mmm": "addcontentsline",
     "*mommm": "titleformat titlespacing",
     "*oom":
         "hypersetup lstset geometry pagestyle thispagestyle pagenumbering graphicspath markright captionsetup sisetup "
         "usetikzlibrary tikzset pgfplotsset hyphenation bibliography bibliographystyle addbibresource nobibliography "
         "input include subfile subfileinclude label vspace hspace includegraphics color pagecolor phantom vphantom "
-        "hphantom cline enlargethispage captionof textcolor colorbox scalebox rotatebox crefname shorttitle Title "
+        "hphantom cline enlargethispage textcolor colorbox scalebox rotatebox crefname shorttitle Title "
         "Author icmltitle icmltitlerunning AuthorNames shortauthors orcid orcidlink email received title author date "
         "titlerunning authorrunning linespread printbibliography thanksref texorpdfstring cellcolor rowcolor index "
         "sindex glossary href hypertarget hyperlink adjustbox usebox orcidID ead tnoteref corref fnref",
