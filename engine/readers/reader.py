@@ -43,13 +43,22 @@ _XML_START = re.compile(
 )
 _ARTICLE = re.compile(rf"{_COMMENTS}<article\b([^>]*)", re.S)  # of JATS or of HTML
 _LATEX = re.compile(r"^[ \t]*\\document(?:class|style)\b", re.M)
+_FRONT_MATTER = re.compile(  # lines of YAML between two rules, the first one with a key
+    r"---[ \t]*+\r?\n(?=[A-Za-z_][\w-]*+:\s)(?:(?:[A-Za-z_][\w-]{0,100}+:|[ \t\r#]|-[ \t]|(?=\n))[^\n]*+\n)++"
+    r"---[ \t]*+\r?(?:\n|\Z)"
+)
+_ATX_HEADING = re.compile(  # with a letter, and blank lines around
+    r"(?:\A|\n[ \t]*+\r?\n)#{1,6}[ \t]++(?=[^\n]*[^\W\d_])[^\n]++(?=\n[ \t]*+\r?(?:\n|\Z))"
+)
+_LEAST_HEADINGS = 2  # of Markdown; a single line may be a comment or a number
 
 
 def detected_suffix(path: Path) -> str:
     """The suffix for the content of a file: ".pdf", ".html.gz"; ".txt" where no other format is detected.
 
     PDF, DOCX, ODT, EPUB, HTML, XML, LaTeX, tar, JSON and JSON lines are detected, all but DOCX, ODT and EPUB also in
-    gzip. Markdown and reStructuredText look like plain text, and are treated as such.
+    gzip. So is Markdown that begins with front matter of YAML or has two headings with "#" between blank lines; other
+    Markdown and reStructuredText look like plain text, and are treated as such.
     """
     with path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
@@ -96,7 +105,14 @@ def suffix_of(data: bytes) -> str:
         return _markup_suffix(text)
     if text.startswith("{"):
         return _json_suffix(text)
-    return ".tex" if _LATEX.search(text) else ".txt"
+    if _LATEX.search(text):
+        return ".tex"
+    return ".md" if _is_markdown(text) else ".txt"
+
+
+def _is_markdown(text: str) -> bool:
+    headings = islice(_ATX_HEADING.finditer(text), _LEAST_HEADINGS)
+    return _FRONT_MATTER.match(text) is not None or len(list(headings)) == _LEAST_HEADINGS
 
 
 def _is_tar(head: bytes) -> bool:

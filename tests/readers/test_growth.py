@@ -87,12 +87,17 @@ def test_reading_takes_time_linear_in_the_source(suffix: str, unit: str) -> None
     assert larger < 0.5 + 60 * smaller  # 256 times for a search by the square
 
 
-@pytest.mark.parametrize("unit", ["<!-- -->", "<!--", "<!-- a --> ", "<article ", " ", "{", "\\document"])
-def test_the_format_is_detected_in_time_linear_in_the_source(tmp_path: Path, unit: str) -> None:
+@pytest.mark.parametrize(
+    ("start", "unit"),
+    [("<!-- a -->", unit) for unit in ("<!-- -->", "<!--", "<!-- a --> ", "<article ", " ", "{", "\\document")]
+    + [("---\na: 1\n", unit) for unit in ("\n", "\r\n", "a: ", "# a\n")]
+    + [("# 1\n\n", unit) for unit in ("# ", "# 1\n\n", " ", "\n \n")],
+)
+def test_the_format_is_detected_in_time_linear_in_the_source(tmp_path: Path, start: str, unit: str) -> None:
     path = tmp_path / "upload"
 
     def act(size: int) -> None:
-        path.write_text("<!-- a -->" + unit * (size // len(unit)))
+        path.write_text(start + unit * (size // len(unit)))
         assert detected_suffix(path) in (".txt", ".xml", ".html")
 
     smaller, larger = seconds_of(act)
