@@ -278,7 +278,7 @@ def test_rebase_draws_the_reference_again(copy: Path) -> None:
 def test_query_reads_stdin(built: Path) -> None:
     result = run("query", built, "-", "-k", "1", "--format", "trec", stdin=text_on("river", 2))
     query_id, _, doc_id, rank, _, tag = result.stdout.split()
-    assert (query_id, rank, tag) == ("stdin.txt", "1", "longmatch") and doc_id.startswith("river/")
+    assert (query_id, rank, tag) == ("stdin.md", "1", "longmatch") and doc_id.startswith("river/")
 
 
 def test_the_table_fits_80_columns(built: Path, papers: Path) -> None:
