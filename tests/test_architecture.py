@@ -1,4 +1,4 @@
-"""The two ways of the page on architecture name at most eight files each, which exist and import each other."""
+"""The two ways of the page on architecture name few files, which import each other; files that pages name exist."""
 
 from __future__ import annotations
 
@@ -28,3 +28,20 @@ def test_a_way_is_short_and_its_files_belong_together(title: str) -> None:
     imports = {name: imported_modules(name.split(".")[0])[name] & names for name in names}
     imported = set().union(*imports.values())
     assert [name for name in names if not imports[name] and name not in imported] == []
+
+
+def test_files_that_pages_and_workflows_name_exist() -> None:
+    pages = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / ".github").rglob("*.yml"),
+    ]
+    named = re.compile(r"\b(?:engine|indexer|longmatch|benchmarks|tests)/[\w/]+\.py\b")
+    gone = {
+        f"{page.relative_to(ROOT)}: {file}"
+        for page in pages
+        for file in named.findall(page.read_text())
+        if "NAME" not in file and not (ROOT / file).is_file()
+    }
+    assert gone == set()

@@ -370,9 +370,9 @@ def _entry(reference: Reference) -> str:
 
 def _bibtex_name(name: str) -> str:
     """A name, in braces if it is that of an organisation, or if BibTeX would split it into two names."""
-    escaped = name.translate(_ESCAPES)
     from engine.readers.fields import is_organisation
 
+    escaped = name.translate(_ESCAPES)
     is_whole = is_organisation(name) or re.search(r"\band\b", name, re.IGNORECASE)
     return f"{{{escaped}}}" if is_whole else escaped
 
