@@ -107,12 +107,15 @@ def suffix_of(data: bytes) -> str:
         return _json_suffix(text)
     if _LATEX.search(text):
         return ".tex"
-    return ".md" if _is_markdown(text) else ".txt"
+    return text_suffix(text)
 
 
-def _is_markdown(text: str) -> bool:
+def text_suffix(text: str) -> str:
+    """The suffix for a text of words: ".md" with front matter or two headings of Markdown, else ".txt"."""
+    text = text[:_HEAD_BYTES].lstrip()
     headings = islice(_ATX_HEADING.finditer(text), _LEAST_HEADINGS)
-    return _FRONT_MATTER.match(text) is not None or len(list(headings)) == _LEAST_HEADINGS
+    is_markdown = _FRONT_MATTER.match(text) is not None or len(list(headings)) == _LEAST_HEADINGS
+    return ".md" if is_markdown else ".txt"
 
 
 def _is_tar(head: bytes) -> bool:
@@ -262,6 +265,19 @@ def read_document(path: str | Path, doc_id: str | None = None) -> Document:
 def read_bytes(data: bytes, name: str, doc_id: str | None = None) -> Results:
     """Like `read_file`, for bytes in memory; the suffix of `name` determines the format ("stdin.txt")."""
     yield from _read(io.BytesIO(data), name, doc_id, USUAL)
+
+
+def read_text(text: str) -> Document:
+    """Read a text without a file, as Markdown or plain text; doc_id and source are "", and so is a title it lacks.
+
+    Raises:
+        DocumentError: there is no text, or too much, or it is several documents.
+    """
+    form = FORMATS[text_suffix(text)]
+    found = list(_read_one(form, form.read or _named("text"), io.BytesIO(text.encode("utf-8", "replace")), "", ""))
+    if len(found) != 1 or isinstance(found[0], Unreadable):
+        raise DocumentError(found[0].reason if isinstance(found[0], Unreadable) else "it holds several documents")
+    return found[0]
 
 
 def included_files(path: Path) -> Iterable[Path]:

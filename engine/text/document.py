@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from importlib import import_module
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import TypeAlias
@@ -67,10 +68,12 @@ class Document(Deferred):
         metadata: Mapping[str, MetadataValue] | None = None,
         doc_id: str | None = None,
     ) -> Document:
-        """Make a document from a text; its headings are found as in a text file.
+        """Make a document from a text, which is read as a file of it: Markdown where it looks like it, or plain text.
 
         Args:
             text: the whole text; newlines become "\\n", characters that cannot be stored U+FFFD.
+            title: by default that of the text, or its first words.
+            metadata: comes before that of the text.
             doc_id: by default `text_id` of title and text, so that the same text always has the same doc_id.
 
         Raises:
@@ -79,16 +82,16 @@ class Document(Deferred):
         for name, value in (("text", text), ("title", title), ("doc_id", "" if doc_id is None else doc_id)):
             if not isinstance(value, str):
                 raise DocumentError(f"{name} is {type(value).__name__}, not str; convert it: str({name})")
-        from engine.text.headings import find_headings  # stored documents have their headings
-
         text = clean(text)
-        return assemble(
-            text,
-            find_headings(text),
-            doc_id=text_id(title, text) if doc_id is None else doc_id,
-            source="",
-            title=title or text_title(text),
-            metadata=metadata,
+        check_text(text)
+        # Readers make documents, so this module does not import them.
+        read: Document = import_module("engine.readers.reader").read_text(text)
+        given = {printable(key): _printable_value(value) for key, value in (metadata or {}).items()}
+        return replace(
+            read,
+            doc_id=printable(text_id(title, text) if doc_id is None else doc_id),
+            title=one_line(title) or read.title or text_title(read.text),
+            metadata={**read.metadata, **given},
         )
 
     @property

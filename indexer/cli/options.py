@@ -11,7 +11,6 @@ import shlex
 import shutil
 import sys
 import tempfile
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
@@ -322,7 +321,7 @@ class Queries:
     def read(self, reader: DocumentReader | None) -> Iterator[Document | str]:
         """Read the queries one after another; `reader` is open."""
         yield from self._doc_ids
-        yield from map(_text_query, self._texts)
+        yield from (Document.from_text(text, doc_id="text") for text in self._texts)
         for document in read_named(self.files, reader, self._suffix):
             if isinstance(document, Unreadable):
                 self.failed.append(document)
@@ -335,13 +334,6 @@ class Queries:
             log(f"failed: {failure.source}: {failure.reason}")
         if self.failed:
             sys.exit(PARTLY if are_answered else FAILED)
-
-
-def _text_query(text: str) -> Document:
-    # Imported here, so that a usage error does not load the segmentation.
-    from engine.text.segmentation import divide
-
-    return Document("text", textwrap.shorten(text, 60, placeholder="…"), text, divide(text))
 
 
 def missing_files(names: Sequence[str]) -> list[Unreadable]:

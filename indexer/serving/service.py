@@ -22,7 +22,8 @@ from engine.encoders.encoder import Encoder
 from engine.errors import DocumentError
 from engine.index import Index
 from engine.readers import FORMATS, Unreadable
-from engine.readers.reader import detected_suffix
+from engine.readers.reader import detected_suffix, text_suffix
+from engine.text.cleaning import clean
 from engine.text.document import Document, text_id, text_title, without_gz
 from indexer.reading.reader import DocumentReader, ReadLimits, Request
 from indexer.serving.answers import LOG, refusal_of, too_large
@@ -66,9 +67,10 @@ class Uploads:
         Raises:
             DocumentError: there is no text, or too much.
         """
-        read = self._read(text.encode(), ".txt", "text", "text")
-        doc_id, title = text_id("", read.text), text_title(read.text)
-        return replace(read, doc_id=doc_id, title=title, source="", metadata={}, pages=())
+        text = clean(text)
+        read = self._read(text.encode(), text_suffix(text), "", "text")
+        title = text_title(read.text) if read.title == _FILE else read.title
+        return replace(read, doc_id=text_id("", text), title=title, source="")
 
     def record(self, record: Mapping[str, Any]) -> Document:
         """An object with text or sections, as `longmatch.Index.search` reads a dict.

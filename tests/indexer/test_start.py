@@ -64,7 +64,7 @@ def test_a_query_imports_only_packages_that_it_needs(built: Path, tmp_path: Path
         assert any(line.startswith(printed) for line in lines)
     assert after[:2] == [set(), set()]
     assert after[2] <= {"numpy", "engine.search"}
-    wanted = [set(), set(), set(), set(), {"engine.readers"}]
+    wanted = [set(), set(), set(), {"engine.readers"}, {"engine.readers"}]
     assert [imported - SEARCHING for imported in after[3:]] == wanted
 
 

@@ -12,7 +12,7 @@ import pytest
 from engine.errors import DocumentError
 from engine.readers import read_bytes
 from engine.text.cleaning import json_text, safe
-from engine.text.document import Document, text_id, text_title
+from engine.text.document import Document, assemble, text_id, text_title
 from engine.text.segmentation import Section, Span
 
 HEADED = "Introduction\n\n" + "Foxes hunt at night. " * 20 + "\n\nMethods\n\n" + "They were watched. " * 20
@@ -24,6 +24,21 @@ def test_a_text_has_the_sections_of_the_same_text_file() -> None:
     assert isinstance(read, Document)
     assert (made.text, made.sections) == (read.text, read.sections)
     assert [section.heading for section in made.sections] == ["Introduction", "Methods"]
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix", "title"),
+    [
+        ("---\ntitle: On foxes\nyear: 2019\n---\n\n# Hunt\n\nFoxes run.\n\n## Den\n\nOld.", "md", "On foxes"),
+        ("Foxes run in the reser-\nvoir.\f\nDogs.", "txt", "Foxes run in the reservoir."),
+    ],
+)
+def test_a_text_is_read_as_a_file_of_it(text: str, suffix: str, title: str) -> None:
+    made = Document.from_text(text)
+    (read,) = read_bytes(text.encode(), f"a.{suffix}")
+    assert isinstance(read, Document)
+    assert (made.text, made.sections, made.pages) == (read.text, read.sections, read.pages)
+    assert (made.metadata, made.title) == (read.metadata, title)
 
 
 def test_given_title_metadata_and_id_are_kept() -> None:
@@ -100,7 +115,7 @@ OPINION = (
     ],
 )  # fmt: skip
 def test_the_paragraph_and_the_star_page_of_a_span_are_its_pin(first: str, last: str, pin: str) -> None:
-    document = Document.from_text(OPINION)
+    document = assemble(OPINION, (), doc_id="opinion", source="")
     assert document.pin(Span(document.text.index(first), document.text.index(last) + len(last))) == pin
 
 

@@ -39,6 +39,9 @@ def provenance_without_time(result: dict[str, Any]) -> dict[str, Any] | None:
     return result["provenance"] and {name: value for name, value in result["provenance"].items() if name != "time"}
 
 
+MARKDOWN = f"---\ntitle: On foxes\n---\n\n# Hunt\n\n{TEXT}\n\n# Den\n\n{TEXT}\n"
+
+
 def found(client: TestClient, body: object, path: str = "/v1/search") -> dict[str, Any]:
     response = client.post(path, json=body)
     assert response.status_code == 200, response.text
@@ -64,7 +67,12 @@ def refused(response: Any, status: int, code: str) -> str:  # noqa: ANN401
 
 
 @pytest.mark.parametrize(
-    ("body", "query"), [({"text": TEXT}, Document.from_text(TEXT)), ({"document": RECORD}, query_document(RECORD))]
+    ("body", "query"),
+    [
+        ({"text": TEXT}, Document.from_text(TEXT)),
+        ({"text": MARKDOWN}, Document.from_text(MARKDOWN)),
+        ({"document": RECORD}, query_document(RECORD)),
+    ],
 )
 def test_a_search_equals_that_of_python(
     client: TestClient, index: Index, body: dict[str, Any], query: Document
