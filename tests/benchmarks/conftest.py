@@ -1,27 +1,22 @@
-"""A corpus of four documents, an index that is a matrix, and the data that not every machine has."""
+"""A corpus of four documents, and the data that not every machine has."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import faiss
-import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
-from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset, read_documents
+from benchmarks.datasets import DATA, TASKS, Dataset, open_dataset
 from benchmarks.fetching.sources import corpus_document
 from benchmarks.isolation import Memory
 from benchmarks.peers.peer import PeerConfig
 from engine.machine import Machine, Origin
-from engine.search.request import Request
-from engine.text.document import Document
-from tests.benchmarks.corpora import write_dataset, write_real_index
+from tests.benchmarks.corpora import write_dataset, write_faceted, write_long, write_real_index
 
 CORPUS = {
     "cat": "The cat sat beside another cat on the warm mat.",
@@ -103,52 +98,16 @@ def dataset(folder: Path) -> Dataset:
 
 
 @pytest.fixture
-def documents(dataset: Dataset) -> dict[str, Document]:
-    return {document.doc_id: document for document in read_documents(dataset)}
-
-
-@pytest.fixture
 def origin() -> Origin:
     machine = Machine("A Processor", 2, 24, "")
     return Origin("python -m benchmarks run retrieval pets", "0123456789abcdef", False, 0, machine, {"numpy": "2.0"})
 
 
-@dataclass(frozen=True)
-class FakeHit:
-    doc_id: str
-    score: float
-
-
-@dataclass(frozen=True)
-class FakeResult:
-    hits: tuple[FakeHit, ...]
-
-
-class FakeIndex:
-    """Ranks by cosine; approximate search never finds `lost`."""
-
-    def __init__(self, vectors: dict[str, tuple[float, float]], lost: str = "") -> None:
-        self._doc_ids = list(vectors)
-        self._vectors = np.array(list(vectors.values()), dtype=np.float32)
-        self._lost = lost
-        self.n_documents = self.n_chunks = len(vectors)
-
-    def document_vectors(self) -> tuple[list[str], NDArray[np.float32]]:
-        return self._doc_ids, self._vectors
-
-    def document(self, doc_id: str) -> Document:
-        return Document(doc_id, doc_id, f"{doc_id}\n\nStory\n\n{CORPUS[doc_id]}", ())
-
-    def search(self, doc_id: str, request: Request) -> FakeResult:
-        scores = self._vectors @ self._vectors[self._doc_ids.index(doc_id)]
-        hidden = set() if request.with_itself else {doc_id}
-        hidden |= set() if request.exact else {self._lost}
-        order = [row for row in np.argsort(-scores, kind="stable") if self._doc_ids[row] not in hidden]
-        return FakeResult(tuple(FakeHit(self._doc_ids[row], float(scores[row])) for row in order[: request.k]))
+@pytest.fixture(scope="session")
+def long_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_long(tmp_path_factory.mktemp("datasets") / "long")
 
 
 @pytest.fixture
-def index() -> FakeIndex:
-    """The cat is near the kitten, then the dog; approximate search loses the kitten."""
-    vectors = {"cat": (1.0, 0.0), "kitten": (0.8, 0.6), "dog": (0.6, 0.8), "rocket": (0.0, 1.0)}
-    return FakeIndex(vectors, lost="kitten")
+def faceted_folder(tmp_path: Path) -> Path:
+    return write_faceted(tmp_path / "facets")

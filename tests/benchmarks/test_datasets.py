@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -109,24 +108,6 @@ def test_the_shared_corpora_are_those_that_were_measured() -> None:
     measured = {header["dataset"] for header in map(read_header, run_files()) if header["task"] == "retrieval"}
     here = {f"{name}@{checksum(open_dataset(name))}" for name in TASKS}
     assert {dataset for dataset in measured if dataset.split("@")[0] in TASKS} <= here
-
-
-@pytest.mark.needs_data
-@pytest.mark.parametrize(
-    ("name", "doc_id", "n_queries", "n_judged"),
-    [
-        ("proposals", "pep1", 149, 555),
-        ("clscisumm", "A00-1020", 137, 276),
-        ("clscisumm_summaries", "A00-1020", 87, 87),
-        ("wikipedia_seealso", "32X", 369, 680),
-        ("rfc", "rfc20", 243, 2901),
-    ],
-)
-def test_the_shared_corpora_have_the_known_judgments(name: str, doc_id: str, n_queries: int, n_judged: int) -> None:
-    dataset = open_dataset(name)
-    qrels = read_qrels(dataset, "test")
-    assert [document.doc_id for document in islice(read_documents(dataset), 1)] == [doc_id]
-    assert (len(qrels), sum(len(targets) for targets in qrels.values())) == (n_queries, n_judged)
 
 
 DOCUMENT = replace(make_document("a", [("One", "two three"), ("Four", "five six")]), pages=(0, 8, 20))

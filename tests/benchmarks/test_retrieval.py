@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from benchmarks.datasets import Dataset, open_dataset, read_qrels, read_queries
 from benchmarks.fetching import aila_casedocs
+from benchmarks.lexical import BM25, K1, B, LexicalSystem, TfIdf
+from benchmarks.pairs.scorers import bm25_scorer, tfidf_scorer
+from benchmarks.pairs.scoring import Budget, Fit, Pair, PairScorer
 from benchmarks.runs import read_runs
 from benchmarks.systems import BuildCost, DocumentCosine, Evidence, Ranking, Settings, training_pairs
 from benchmarks.tasks.board import SearchModel
 from benchmarks.tasks.retrieval import ALL_SYSTEMS, Trial, main, measure, open_trial
 from engine.index import Index
 from engine.machine import Origin
+from engine.search.request import Request
 from engine.text.document import Document
 from tests.benchmarks.made_runs import error_of, run_program
-from tests.fakes import FakeEncoder
+from tests.fakes import make_document
 
 
-@pytest.fixture
-def built(built_folder: Path) -> Iterator[Index]:
-    with Index.open(built_folder, encoder=FakeEncoder()) as opened:
-        yield opened
+def test_document_vectors_rank_by_cosine_without_the_query(index: Index, corpus: list[Document]) -> None:
+    ranking = DocumentCosine(index, "fake").search(corpus[7], k=20)
+    doc_ids, vectors = index.document_vectors()
+    cosines = dict(zip(doc_ids, (vectors @ vectors[doc_ids.index("doc007")]).tolist(), strict=True))
+    best = sorted(cosines.keys() - {"doc007"}, key=cosines.__getitem__, reverse=True)[:20]
+    assert ranking == [(doc_id, pytest.approx(cosines[doc_id])) for doc_id in best]
 
 
-def test_document_vectors_rank_by_cosine_without_the_query(index: Index, documents: dict[str, Document]) -> None:
-    ranking = DocumentCosine(index, "mean").search(documents["cat"], k=2)
-    assert [doc_id for doc_id, _ in ranking] == ["kitten", "dog"]
-    assert [score for _, score in ranking] == pytest.approx([0.8, 0.6])
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_search_is_exact_where_it_is_set(
+    index: Index, corpus: list[Document], exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests: list[Request] = []
+    search = index.search
+    monkeypatch.setattr(index, "search", lambda query, request: requests.append(request) or search(query, request))
+    assert len(Evidence(index, "fake", exact=exact).search(corpus[7], k=5)) == 5
+    assert [request.exact for request in requests] == [exact]
 
 
-def test_parts_of_the_score_are_systems_of_their_own(built: Index, corpus: list[Document]) -> None:
+def test_parts_of_the_score_are_systems_of_their_own(index: Index, corpus: list[Document]) -> None:
     for name, parts in (("words", {"words", "pairs"}), ("chunks", {"chunks"})):
-        system = Evidence(built, "fake@0", name=name)
+        system = Evidence(index, "fake@0", name=name)
         assert (system.name, system.encoder) == (name, "fake@0" if name == "chunks" else "")
         for hit in system.hits(corpus[7], k=5):
             assert {kind for kind, added in hit.breakdown.components.items() if added} <= parts
@@ -44,21 +57,21 @@ def test_parts_of_the_score_are_systems_of_their_own(built: Index, corpus: list[
 
 @pytest.mark.parametrize("system", [DocumentCosine, Evidence])
 def test_only_a_query_outside_the_corpus_is_encoded(
-    built: Index, corpus: list[Document], system: type[DocumentCosine | Evidence]
+    index: Index, corpus: list[Document], system: type[DocumentCosine | Evidence]
 ) -> None:
-    ranker = system(built, "fake")
+    ranker = system(index, "fake")
     (first, score), *others = ranker.search(corpus[7], k=5)
     assert first != "doc007" and score > others[0][1]
-    assert built.encoder.batches == []
+    assert index.encoder.batches == []
     (first, _), *_ = ranker.search(replace(corpus[7], doc_id="draft"), k=3)
-    assert (first, len(built.encoder.batches)) == ("doc007", 1)
+    assert (first, len(index.encoder.batches)) == ("doc007", 1)
     # A query that only shares an id with a document is searched by its own text.
     found = [doc_id for doc_id, _ in ranker.search(replace(corpus[7], doc_id="doc008"), k=59)]
     assert found[0] == "doc007" and "doc008" not in found
 
 
-def test_an_encoded_query_scores_as_its_stored_copy(built: Index, corpus: list[Document]) -> None:
-    system = DocumentCosine(built, "fake")
+def test_an_encoded_query_scores_as_its_stored_copy(index: Index, corpus: list[Document]) -> None:
+    system = DocumentCosine(index, "fake")
     stored, encoded = (dict(system.search(query, k=60)) for query in (corpus[7], replace(corpus[7], doc_id="draft")))
     np.testing.assert_allclose([stored[doc_id] for doc_id in stored], [encoded[doc_id] for doc_id in stored], atol=1e-6)
 
@@ -84,8 +97,17 @@ def trial(dataset: Dataset, origin: Origin) -> Trial:
     return Trial(dataset, "test", qrels, read_queries(dataset, qrels), 100, origin)
 
 
-def test_an_index_is_measured_query_by_query(index: Index, trial: Trial) -> None:
-    run, rankings = measure(Evidence(index, "mean@0f", exact=True), BuildCost(1.5, 30), trial)
+class Fixed:
+    name, encoder = "evidence", "mean@0f"
+    settings: Settings = {"exact": True}  # noqa: RUF012
+
+    def search(self, query: Document, k: int) -> Ranking:
+        targets = {"cat": ("kitten", "dog", "rocket")}.get(query.doc_id, ("kitten", "rocket", "cat"))
+        return [(target, 1 - rank / 4) for rank, target in enumerate(targets)][:k]
+
+
+def test_a_system_is_measured_query_by_query(trial: Trial) -> None:
+    run, rankings = measure(Fixed(), BuildCost(1.5, 30), trial)
     assert [doc_id for doc_id, _ in rankings["cat"]] == ["kitten", "dog", "rocket"]
     assert [doc_id for doc_id, _ in run.cases[0].ranking] == ["kitten", "rocket", "cat"]
     assert run.case_ids == ["dog", "cat"]
@@ -156,14 +178,6 @@ FILES = {
 }
 
 
-class Fixed:
-    name, encoder = "fixed", ""
-    settings: Settings = {}  # noqa: RUF012
-
-    def search(self, query: Document, k: int) -> Ranking:
-        return [("kitten", 0.5), ("dog", 0.25)][:k]
-
-
 def test_decisions_with_a_positive_judgment_are_the_corpus() -> None:
     facts = aila_casedocs.facts(FILES)
     assert facts.ids == ["C1", "C10"] and facts.splits == {"splits.json": {"test": ["AILA_Q1", "AILA_Q2"]}}
@@ -173,14 +187,89 @@ def test_decisions_with_a_positive_judgment_are_the_corpus() -> None:
     assert [one["id"] for one in aila_casedocs.documents(facts, FILES)] == ["C1", "C10"]
 
 
-def test_files_of_the_archive_are_known_by_their_names() -> None:
-    folder = "AILA-1c26652/AILA_2019_dataset"
-    names = [f"{folder}/Object_casedocs/C17.txt", f"{folder}/Query_doc.txt", f"{folder}/Object_statutes/S1.txt"]
-    assert [aila_casedocs.key(name) for name in names] == ["C17", "Query_doc.txt", ""]
-
-
 def test_a_system_answers_as_a_search_model_of_mteb(folder: Path) -> None:
     dataset = open_dataset(str(folder))
     queries = {query_id: Document(query_id, "", "", ()) for query_id in read_qrels(dataset, "test")}
     found = SearchModel(Fixed(), queries).search([{"id": "cat", "text": "ignored"}], top_k=1, task_metadata=None)
-    assert found == {"cat": {"kitten": 0.5}}
+    assert found == {"cat": {"kitten": 1.0}}
+
+
+class Scored(LexicalSystem):
+    """Documents a to e with scores."""
+
+    def scores(self, query: Document) -> NDArray[np.float64]:
+        return np.array([1.0, 3.0, 2.0, 2.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("own", "k", "expected"),
+    [("a", 3, ["b", "c", "d"]), ("b", 2, ["c", "d"]), ("new", 9, ["b", "c", "d", "a"])],
+    ids=["equal ones in their order", "without the query", "without those of score 0"],
+)
+def test_the_best_come_first(own: str, k: int, expected: list[str]) -> None:
+    system = Scored({})
+    list(system.texts(make_document(doc_id, "") for doc_id in "abcde"))
+    assert [doc_id for doc_id, _ in system.search(make_document(own, ""), k)] == expected
+
+
+TEXTS = {"one": "zebra zebra lion", "two": "zebra lion lion tiger", "three": "tiger bear", "four": "wolf"}
+LEXICAL_CORPUS = [make_document(doc_id, text) for doc_id, text in TEXTS.items()]
+
+
+def n_texts_with(word: str) -> int:
+    return sum(word in text.split() for text in TEXTS.values())
+
+
+def bm25_by_hand(query: str, target: str) -> float:
+    """Lucene's BM25, one word of the query at a time; the four texts are 2.5 words long on average."""
+    score, bag = 0.0, target.split()
+    for word in query.split():
+        df, tf = n_texts_with(word), bag.count(word)
+        idf = math.log(1 + (4 - df + 0.5) / (df + 0.5))
+        score += idf * tf / (tf + K1 * (1 - B + B * len(bag) / 2.5))
+    return score
+
+
+def cosine_by_hand(query: str, target: str) -> float:
+    def vector(text: str) -> dict[str, float]:
+        words = text.split()
+        raw = {word: (1 + math.log(words.count(word))) * (1 + math.log(5 / (1 + n_texts_with(word)))) for word in words}
+        return {word: value / math.hypot(*raw.values()) for word, value in raw.items()}
+
+    other = vector(target)
+    return sum(value * other.get(word, 0) for word, value in vector(query).items())
+
+
+@pytest.mark.parametrize(("system", "by_hand"), [(BM25, bm25_by_hand), (TfIdf, cosine_by_hand)])
+@pytest.mark.parametrize("query_id", [*TEXTS, "draft"])
+@pytest.mark.parametrize("text", [*TEXTS.values(), "zebra tiger", "the of and", "giraffe"])
+def test_lexical_scores_equal_the_equation_and_only_the_query_itself_is_left_out(
+    system: type[BM25 | TfIdf], by_hand: Callable[[str, str], float], query_id: str, text: str
+) -> None:
+    pytest.importorskip("sklearn")
+    ranking = system().fit(LEXICAL_CORPUS).search(make_document(query_id, text), k=10)
+    scores = {doc_id: by_hand(text, target) for doc_id, target in TEXTS.items() if doc_id != query_id}
+    expected = {doc_id: score for doc_id, score in scores.items() if score}
+    assert dict(ranking) == pytest.approx(expected, abs=1e-6)
+    assert [score for _, score in ranking] == sorted((score for _, score in ranking), reverse=True)
+
+
+def test_words_of_bm25_are_stems() -> None:
+    bm25 = BM25().fit(LEXICAL_CORPUS)
+    assert bm25.search(make_document("q", "Zebras, tiger"), 9) == bm25.search(make_document("q", "zebra tiger"), 9)
+
+
+def share_of_the_query(query: str, target: str) -> float:
+    return bm25_by_hand(query, target) / bm25_by_hand(query, query)
+
+
+@pytest.mark.parametrize(("scorer", "by_hand"), [(bm25_scorer(), share_of_the_query), (tfidf_scorer(), cosine_by_hand)])
+def test_pairs_are_scored_by_the_share_of_the_score_of_the_query_with_itself(
+    scorer: PairScorer, by_hand: Callable[[str, str], float]
+) -> None:
+    pytest.importorskip("sklearn")
+    learned = scorer.learn(Fit({document.doc_id: document for document in LEXICAL_CORPUS}, [], [], Budget(0, 0), 0))
+    pairs = [Pair(query, target, True) for query in TEXTS for target in TEXTS]
+    expected = [by_hand(TEXTS[pair.first], TEXTS[pair.second]) for pair in pairs]
+    np.testing.assert_allclose(learned.score(pairs), expected, atol=1e-6)
+    assert tfidf_scorer().settings == TfIdf().settings

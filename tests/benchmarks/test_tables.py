@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.isolation import Percentiles
-from benchmarks.metrics import MEASURED, PRIMARY
+from benchmarks.metrics import PRIMARY
 from benchmarks.pairs.scoring import Budget, Course
 from benchmarks.runs import Case, Run
 from benchmarks.significance import bootstrap_interval
@@ -147,9 +147,7 @@ TXTAI = replace(
 
 
 def peer_run(system: str, details: PeerDetails, origin: Origin) -> Run:
-    cases = [Case(id=f"q{at}", values=dict.fromkeys(MEASURED, 0.75 + at)) for at in (0.25, -0.25)]
-    given = {"encoder": "bert@01", "variant": "bfloat16-threads2-k100", "origin": origin}
-    return Run(task="peers", dataset="pets@ab", system=system, details=asdict(details), cases=cases, **given)
+    return made_run(system, [1.0, 0.5], origin, task="peers", details=asdict(details))
 
 
 def test_without_a_run_of_longmatch_on_the_same_machine_there_are_no_ratios(origin: Origin) -> None:
@@ -178,11 +176,22 @@ DETAILS = PairsDetails(
 )
 
 
-def pairs_run(origin: Origin, system: str, scores: list[float], *, seed: int = 0, groups: str = "abcdef") -> Run:
-    """Six pairs of test, the first three of which match; the threshold is 0.5. Nothing was learned."""
+SIX = "abcdef"  # documents of six pairs
+
+
+def pairs_run(
+    origin: Origin,
+    system: str,
+    scores: Sequence[float],
+    *,
+    seed: int = 0,
+    groups: str = "abcdef",
+    matches: str = "111000",
+) -> Run:
+    """Pairs of test; the threshold is 0.5. Nothing was learned."""
     cases = [
-        Case(id=str(number), values={"score": score, "match": float(number < 3)}, group=group)
-        for number, (score, group) in enumerate(zip(scores, groups, strict=True))
+        Case(id=str(number), values={"score": score, "match": float(match)}, group=group)
+        for number, (score, group, match) in enumerate(zip(scores, groups, matches, strict=True))
     ]
     where = replace(origin, seed=seed)
     return Run(task="pairs", dataset="pets@0a", system=system, details=asdict(DETAILS), origin=where, cases=cases)
@@ -255,14 +264,11 @@ def test_lost_pairs_and_steps_of_pretraining_are_shown(origin: Origin) -> None:
 
 
 def classified_run(system: str, right: Sequence[bool], origin: Origin, **chosen: str) -> Run:
-    """A run of pairs, of which every other one matches, each classified correctly or not, after some training."""
-    cases = [
-        Case(id=f"a{number} b", values={"score": float(one == (number % 2)), "match": number % 2}, group=f"a{number}")
-        for number, one in enumerate(right)
-    ]
-    details = replace(DETAILS, chosen=dict(chosen), budget=Budget(60, 8), course=Course(60, 60, 0.7))
-    where = {"dataset": "clscisumm_800words@0", "details": asdict(details), "origin": origin}
-    return Run(task="pairs", system=system, **where, cases=cases)
+    """A run of 20 pairs of 20 documents, of which every other one matches, each classified correctly or not."""
+    matches = "01" * 10
+    scores = [float(is_right == (match == "1")) for is_right, match in zip(right, matches, strict=True)]
+    run = pairs_run(origin, system, scores, seed=origin.seed, groups="abcdefghijklmnopqrst", matches=matches)
+    return replace(learned(changed(run, chosen=dict(chosen))), dataset="clscisumm_800words@0")
 
 
 def row_of(table: str, ordering: str) -> list[str]:
@@ -272,18 +278,10 @@ def row_of(table: str, ordering: str) -> list[str]:
 
 def probe_run(encoder: str, draws: list[float], origin: Origin, *, c: float = 1.0) -> Run:
     """A run of a probe of one document, with the accuracies of draws of five labels."""
-    few = {"5": {"accuracy": draws, "macro_f1": draws}}
-    details = ProbeDetails(False, 5, 10, 10, 0.5, few)
-    return Run(
-        task="probe",
-        dataset="bbc_news@0",
-        system="document",
-        encoder=f"{encoder}@0",
-        settings={"c": c},
-        details=asdict(details),
-        origin=origin,
-        cases=[Case(id="a", values={"accuracy": 1.0})],
-    )
+    details = asdict(ProbeDetails(False, 5, 10, 10, 0.5, {"5": {"accuracy": draws, "macro_f1": draws}}))
+    given = {"task": "probe", "encoder": f"{encoder}@0", "settings": {"c": c}, "details": details}
+    cases = [Case(id="a", values={"accuracy": 1.0})]
+    return replace(made_run("document", [], origin, "bbc_news", **given), cases=cases)
 
 
 def test_seeds_of_a_system_are_tested_as_their_mean(origin: Origin) -> None:
@@ -317,14 +315,13 @@ def test_seeds_of_a_probe_may_have_other_regularisation(origin: Origin) -> None:
     assert "| probe, few labels | 0.869, 0.596 | 0.800, 0.600 | 3, 1 | 0.004 | confirmed |" in table
 
 
-@dataclass(frozen=True)
-class One:
-    origin: Origin
+def measured(origin: Origin) -> Run:
+    return made_run("bm25", [], origin)
 
 
 def test_the_lines_below_a_table_name_each_command_and_each_origin_once(origin: Origin) -> None:
     other = replace(origin, command="python -m benchmarks study encode x", is_dirty=True)
-    assert origins([One(origin), One(other), One(origin)]) == [
+    assert origins([measured(origin), measured(other), measured(origin)]) == [
         "Run again:",
         "",
         "- `python -m benchmarks run retrieval pets`",
@@ -341,7 +338,7 @@ def test_commands_that_differ_in_encoders_are_one_where_the_program_takes_severa
         *(f"{ranked} --encoder a --encoder b", f"{ranked} --systems words", f"{ranked} --encoder c --encoder a"),
         *(f"{explained} --encoder a", f"{explained} --encoder b"),
     ]
-    assert origins([One(replace(origin, command=command)) for command in run])[2:-2] == [
+    assert origins([measured(replace(origin, command=command)) for command in run])[2:-2] == [
         f"- `{ranked} --encoder a --encoder b --encoder c`",
         f"- `{ranked} --systems words`",
         f"- `{explained} --encoder a`",
@@ -351,7 +348,7 @@ def test_commands_that_differ_in_encoders_are_one_where_the_program_takes_severa
 
 def test_a_command_whose_program_is_gone_is_repeated_at_its_commit(origin: Origin) -> None:
     gone = "python -m benchmarks study on_demand rfc"
-    assert origins([One(replace(origin, command=gone))])[:3] == [
+    assert origins([measured(replace(origin, command=gone))])[:3] == [
         "Run again at a commit below, which has the program:",
         "",
         f"- `{gone}`",

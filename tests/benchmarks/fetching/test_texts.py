@@ -7,17 +7,19 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from benchmarks.datasets import DATA
+from benchmarks.fetching.aila_casedocs import RECIPE as AILA
 from benchmarks.fetching.clscisumm import RECIPE as CLSCISUMM
 from benchmarks.fetching.clscisumm import parse_paper, parse_summary
 from benchmarks.fetching.proposals import RECIPE as PROPOSALS
 from benchmarks.fetching.proposals import mask_proposals, parse_proposal
 from benchmarks.fetching.rfc import RECIPE as RFCS
 from benchmarks.fetching.rfc import mask_rfcs, parse_rfc
-from benchmarks.fetching.sources import FetchError, Recorded
+from benchmarks.fetching.sources import FetchError, Recipe, Recorded
 from benchmarks.fetching.wikipedia_seealso import RECIPE as WIKIPEDIA
 from benchmarks.fetching.wikipedia_seealso import parse_page
 
@@ -82,18 +84,59 @@ def test_pages_are_joined_and_only_the_body_is_read() -> None:
     assert labels == {"KEY"}
 
 
+def mask_requests(text: str) -> str:
+    return mask_rfcs(text, {"KEY"})
+
+
 @pytest.mark.parametrize(
-    ("text", "masked"),
+    ("mask", "text", "masked"),
     [
-        ("See [KEY], [2] and [NOTE].", "See [CITE], [2] and [NOTE]."),
-        ("RFC 1034, RFC 1035 and RFC2181 obsolete IEN-116.", "[CITE] obsolete [CITE]."),
-        ("RFCs 2821/2822 at http://www.ietf.org/rfc/rfc2821.txt now", "[CITE] at [CITE] now"),
-        ("[KEY][RFC2119]", "[KEY][CITE]"),
-        ("The year 1997 and port 25 stay.", "The year 1997 and port 25 stay."),
+        (mask_requests, "See [KEY], [2] and [NOTE].", "See [CITE], [2] and [NOTE]."),
+        (mask_requests, "RFC 1034, RFC 1035 and RFC2181 obsolete IEN-116.", "[CITE] obsolete [CITE]."),
+        (mask_requests, "RFCs 2821/2822 at http://www.ietf.org/rfc/rfc2821.txt now", "[CITE] at [CITE] now"),
+        (mask_requests, "[KEY][RFC2119]", "[KEY][CITE]"),
+        (mask_requests, "The year 1997 and port 25 stay.", "The year 1997 and port 25 stay."),
+        (mask_proposals, "As PEP 8, PEP 257 and PEP 20 say.", "As [CITE] say."),
+        (
+            mask_proposals,
+            "EIP-155/EIP-158 by https://github.com/ethereum/EIPs/issues/155",
+            "[CITE] by [CITE]",
+        ),
+        (mask_proposals, "Python 3.8 keeps 20 steps.", "Python 3.8 keeps 20 steps."),
+        (partial(mask_proposals, lists=False), "XEP-0030 and XEP-0115", "[CITE] and [CITE]"),
     ],
 )
-def test_citations_are_masked(text: str, masked: str) -> None:
-    assert mask_rfcs(text, {"KEY"}) == masked
+def test_citations_are_masked(mask: Callable[[str], str], text: str, masked: str) -> None:
+    assert mask(text) == masked
+
+
+NET = "Training-Set-2019/Task2/From-ScisummNet-2019"
+PAPER_FILE, SUMMARY_FILE = f"{NET}/W01-1/Reference_XML/W01-1.xml", f"{NET}/W01-1/summary/W01-1.scisummnet_human.txt"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "name", "key"),
+    [
+        (PROPOSALS, "peps-ba4deeb/peps/pep-0008.rst", "pep8"),
+        (PROPOSALS, "EIPs-f767a1e/EIPS/eip-1559.md", "eip1559"),
+        (PROPOSALS, "xeps-3ad7aaa/xep-0030.xml", "xep30"),
+        (PROPOSALS, "xeps-3ad7aaa/inbox/xep-0030.xml", ""),
+        (PROPOSALS, "peps-ba4deeb/peps/pep-0008/figure.png", ""),
+        (WIKIPEDIA, "wikipedia.abstract.en-4f3e897/Page/AC/DC_(band).md", "AC/DC_(band)"),
+        (WIKIPEDIA, "wikipedia.abstract.en-4f3e897/Abstract/Abacus.md", ""),
+        (CLSCISUMM, f"scisumm-corpus-1dd68e4/data/{PAPER_FILE}", PAPER_FILE),
+        (CLSCISUMM, f"scisumm-corpus-1dd68e4/data/{SUMMARY_FILE}", SUMMARY_FILE),
+        (CLSCISUMM, "scisumm-corpus-1dd68e4/data/README.md", ""),
+        (CLSCISUMM, "scisumm-corpus-1dd68e4/data/X/summary/X.abstract.txt", ""),
+        (CLSCISUMM, "scisumm-corpus-1dd68e4/data/LAYSUMM_SAMPLE/x.xml", ""),
+        (CLSCISUMM, "scisumm-corpus-1dd68e4/docs/x.xml", ""),
+        (AILA, "AILA-1c26652/AILA_2019_dataset/Object_casedocs/C17.txt", "C17"),
+        (AILA, "AILA-1c26652/AILA_2019_dataset/Query_doc.txt", "Query_doc.txt"),
+        (AILA, "AILA-1c26652/AILA_2019_dataset/Object_statutes/S1.txt", ""),
+    ],
+)
+def test_files_of_a_source_are_known_by_their_names(recipe: Recipe, name: str, key: str) -> None:
+    assert recipe.key(name) == key
 
 
 def recorded(*ids: str) -> Recorded:
@@ -186,12 +229,9 @@ def test_a_page_becomes_sections_and_its_see_also_is_left_out() -> None:
     ]
 
 
-def test_pages_are_named_by_their_files() -> None:
-    key = WIKIPEDIA.key("wikipedia.abstract.en-4f3e897/Page/AC/DC_(band).md")
-    assert key == "AC/DC_(band)"
-    assert WIKIPEDIA.key("wikipedia.abstract.en-4f3e897/Abstract/Abacus.md") == ""
-    (document,) = WIKIPEDIA.documents(recorded(key, "Missing"), {key: PAGE.encode()})
-    assert (document["id"], document["title"]) == (key, "AC/DC (band)")
+def test_a_page_has_the_title_and_the_address_of_its_file() -> None:
+    (document,) = WIKIPEDIA.documents(recorded("AC/DC_(band)", "Missing"), {"AC/DC_(band)": PAGE.encode()})
+    assert (document["id"], document["title"]) == ("AC/DC_(band)", "AC/DC (band)")
     assert document["meta"] == {"url": "https://en.wikipedia.org/wiki/AC/DC_(band)"}
 
 
@@ -210,7 +250,6 @@ PAPER = """\
   </SECTION>
 </PAPER>
 """
-NET = "Training-Set-2019/Task2/From-ScisummNet-2019"
 
 
 def test_a_paper_that_is_no_valid_xml_is_read_by_its_tags() -> None:
@@ -229,19 +268,12 @@ def test_summaries_are_plain_or_tagged_lines() -> None:
     assert parse_summary('<PAPER><S sid="1">It tags.</S></PAPER>') == ["It tags."]
 
 
-def test_only_papers_and_human_summaries_count() -> None:
-    names = [f"{NET}/W01-1/Reference_XML/W01-1.xml", f"{NET}/W01-1/summary/W01-1.scisummnet_human.txt"]
-    assert [CLSCISUMM.key(f"scisumm-corpus-1dd68e4/data/{name}") for name in names] == names
-    for other in ("data/README.md", "data/X/summary/X.abstract.txt", "data/LAYSUMM_SAMPLE/x.xml", "docs/x.xml"):
-        assert CLSCISUMM.key(f"scisumm-corpus-1dd68e4/{other}") == ""
-
-
 def test_documents_take_roles_from_the_shipped_facts_and_the_first_file_of_a_paper() -> None:
     facts = replace(recorded("W01-1", "P16-W06"), given={"W01-1": {"roles": ["reference"]}, "P16-W06": {}})
     files = {
         "Test-Set-2016/A/Citance_XML/P16_w06.xml": PAPER,
         "Test-Set-2017/A/Citance_XML/P16_w06.xml": PAPER.replace("A Tagger", "Later"),
-        f"{NET}/W01-1/Reference_XML/W01-1.xml": PAPER,
+        PAPER_FILE: PAPER,
     }
     first, second = CLSCISUMM.documents(facts, {path: text.encode() for path, text in files.items()})
     assert first["meta"] == {"abstract": "We tag words.", "roles": ["reference"], "sets": []}
@@ -251,8 +283,8 @@ def test_documents_take_roles_from_the_shipped_facts_and_the_first_file_of_a_pap
 def test_queries_are_summaries_without_the_title_above_them() -> None:
     ids = ["sum:net:W01-1", "sum:cl2017test:W02-2", "sum:cl2018test:W03-3:ann", "sum:cl2017train:W04-4"]
     files = {
-        f"{NET}/W01-1/Reference_XML/W01-1.xml": PAPER,
-        f"{NET}/W01-1/summary/W01-1.scisummnet_human.txt": "A Tagger\nIt tags.",
+        PAPER_FILE: PAPER,
+        SUMMARY_FILE: "A Tagger\nIt tags.",
         "Test-Set-2017/W02-2/summary/W02-2.human.summary.txt": "First line.\nSecond line.",
         "Test-Set-2018-Gold/Task2/W03-3_ann.human.txt": "By ann.",
     }
@@ -375,33 +407,6 @@ def test_a_xep_is_read_without_its_entity_file() -> None:
         ("Rules", "One rule. Two rules."),
     ]
     assert parse_proposal("xep1", "not a document").sections == ()
-
-
-@pytest.mark.parametrize(
-    ("name", "key"),
-    [
-        ("peps-ba4deeb/peps/pep-0008.rst", "pep8"),
-        ("EIPs-f767a1e/EIPS/eip-1559.md", "eip1559"),
-        ("xeps-3ad7aaa/xep-0030.xml", "xep30"),
-        ("xeps-3ad7aaa/inbox/xep-0030.xml", ""),
-        ("peps-ba4deeb/peps/pep-0008/figure.png", ""),
-    ],
-)
-def test_files_are_known_by_their_names(name: str, key: str) -> None:
-    assert PROPOSALS.key(name) == key
-
-
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
-        ("As PEP 8, PEP 257 and PEP 20 say.", "As [CITE] say."),
-        ("EIP-155/EIP-158 replaced https://github.com/ethereum/EIPs/issues/155 then.", "[CITE] replaced [CITE] then."),
-        ("Python 3.8 keeps 20 steps.", "Python 3.8 keeps 20 steps."),
-    ],
-)
-def test_numbers_of_proposals_are_masked(text: str, masked: str) -> None:
-    assert mask_proposals(text) == masked
-    assert mask_proposals("XEP-0030 and XEP-0115", lists=False) == "[CITE] and [CITE]"
 
 
 def unmasked_parts(corpus: str) -> Iterator[tuple[str, list[tuple[str, str, list[str]]]]]:

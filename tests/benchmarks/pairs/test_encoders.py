@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -230,34 +231,31 @@ def test_a_query_meets_its_match_and_its_labelled_mismatch(mean_encoder: MeanEnc
     assert max(len(document.chunks) for document in (*pairs.queries, *pairs.targets)) == 2
 
 
-def pairs_with_a_label() -> dict[frozenset[str], bool]:
-    return {frozenset((pair.first, pair.second)): pair.is_match for pair in TRAIN}
-
-
-@pytest.mark.parametrize("losses", [{Loss.BCE: 1.0}, {Loss.BCE: 0.5, Loss.DOCUMENT: 0.0}])
-def test_by_bce_no_pair_without_a_label_is_a_mismatch(mean_encoder: MeanEncoder, losses: dict[Loss, float]) -> None:
+@pytest.mark.parametrize(
+    ("losses", "is_by_labels"),
+    [
+        ({Loss.BCE: 1.0}, True),
+        ({Loss.BCE: 0.5, Loss.DOCUMENT: 0.0}, True),
+        *(({loss: 1.0, Loss.BCE: 1.0}, False) for loss in (Loss.DOCUMENT, Loss.SUPCON, Loss.MAXSIM)),
+    ],
+)
+def test_pairs_without_a_label_are_mismatches_to_all_losses_but_bce(
+    mean_encoder: MeanEncoder, losses: dict[Loss, float], is_by_labels: bool
+) -> None:
     learned = FineTuningSettings(losses=losses)
-    made, known = task(mean_encoder, learned), pairs_with_a_label()
-    assert isinstance(made, FineTuning)
-    assert labels_alone(learned)
+    made, labels = task(mean_encoder, learned), {frozenset((pair.first, pair.second)): pair.is_match for pair in TRAIN}
+    assert isinstance(made, FineTuning) and labels_alone(learned) == is_by_labels
     for step in range(5):
         pairs = made.batch(step).pairs
         for row, query in enumerate(pairs.queries):
             for column, target in enumerate(pairs.targets):
-                label = known.get(frozenset((query.document.doc_id, target.document.doc_id)))
-                assert pairs.excluded[row, column] == (label is None)
+                label = labels.get(frozenset((query.document.doc_id, target.document.doc_id)))
+                assert pairs.excluded[row, column] == (is_by_labels and label is None)
                 assert pairs.positives[row, column] == (label is True)
 
 
-@pytest.mark.parametrize("loss", [Loss.DOCUMENT, Loss.SUPCON, Loss.MAXSIM])
-def test_other_losses_take_pairs_without_a_label_for_mismatches(mean_encoder: MeanEncoder, loss: Loss) -> None:
-    learned = FineTuningSettings(losses={loss: 1.0, Loss.BCE: 1.0})
-    made = task(mean_encoder, learned)
-    assert isinstance(made, FineTuning)
-    assert not labels_alone(learned)
-    assert not made.batch(0).pairs.excluded.any()
-    assert not labels_alone(ContrastSettings(contrastive=False))
-    assert not labels_alone(TextPairsSettings())
+def test_pair_heads_and_contrasts_of_sections_learn_by_more_than_labels() -> None:
+    assert not labels_alone(ContrastSettings(contrastive=False)) and not labels_alone(TextPairsSettings())
 
 
 def test_matches_alone_make_the_graph_of_sections(bert_folder: Path) -> None:
@@ -393,30 +391,27 @@ class Counting:
         return train_to_best(self, self, validate, settings, selection=selection, rate=rate)
 
 
-def test_the_best_weights_are_taken() -> None:
-    task = Counting([0.5, 0.9, 0.6, 0.8])
-    assert task.train() == Course(n_steps=6, best_step=2, valid_accuracy=0.9, n_tokens=6)
-    assert task.validated_at == [0, 2, 4, 6]
-    assert task.module.weight.item() == pytest.approx(2, abs=1e-3)
-
-
-def test_evaluations_are_at_least_some_steps_apart() -> None:
-    task = Counting([0.5, 0.9, 0.6])
-    task.train(between=3)
-    assert task.validated_at == [0, 3, 6]
-
-
-@pytest.mark.slow
-def test_patience_ends_training() -> None:
-    task = Counting([0.5, 0.5, 0.5])
-    assert task.train(patience=2) == Course(4, 0, 0.5, n_tokens=4)
-    assert (task.validated_at, task.module.weight.item()) == ([0, 2, 4], 0)
-
-
-def test_without_valid_pairs_the_last_weights_stay() -> None:
-    task = Counting([])
-    assert task.train(is_validated=False) == Course(6, 6, None, n_tokens=6)
-    assert task.module.weight.item() == pytest.approx(6, abs=1e-3)
+@pytest.mark.parametrize(
+    ("values", "options", "course", "validated_at"),
+    [
+        ([0.5, 0.9, 0.6, 0.8], {}, Course(6, 2, 0.9, n_tokens=6), [0, 2, 4, 6]),
+        ([0.5, 0.9, 0.6], {"between": 3}, Course(6, 3, 0.9, n_tokens=6), [0, 3, 6]),
+        ([0.5, 0.5, 0.5], {"patience": 2}, Course(4, 0, 0.5, n_tokens=4), [0, 2, 4]),
+        ([], {"is_validated": False}, Course(6, 6, None, n_tokens=6), []),
+    ],
+    ids=[
+        "the best weights are taken",
+        "evaluations are some steps apart",
+        "patience ends it",
+        "nothing to validate by",
+    ],
+)
+def test_training_ends_with_the_weights_of_its_best_step(
+    values: list[float], options: dict[str, Any], course: Course, validated_at: list[int]
+) -> None:
+    task = Counting(values)
+    assert (task.train(**options), task.validated_at) == (course, validated_at)
+    assert task.module.weight.item() == pytest.approx(course.best_step, abs=1e-3)
 
 
 def test_a_selection_that_chooses_nothing_is_refused() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -83,30 +83,23 @@ def searched(peer: Peer, documents: list[Document], folder: Path, query: str, k:
     return peer.search(next(document for document in documents if document.doc_id == query), k)
 
 
-def check(found: Ranking, expected: dict[str, float]) -> None:
-    assert dict(found) == pytest.approx(expected, abs=2e-5)
-    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+SCORES: dict[str, Callable[[Vectors, Vectors], float]] = {
+    **dict.fromkeys(("st-first-256", "st-first-512"), lambda query, target: query[0] @ target[0]),
+    **dict.fromkeys(("st-chunks", "txtai", "lancedb"), lambda query, target: (query @ target.T).max()),
+    "st-chunks-sum": lambda query, target: (query @ target.T).max(1).sum(),
+}
 
 
-@pytest.mark.parametrize("name", ["st-first-256", "st-first-512"])
-def test_first_tokens_are_those_the_model_reads(
+@pytest.mark.parametrize("name", SCORES)
+def test_scores_are_of_the_first_chunks_the_best_pair_of_chunks_or_their_sum(
     name: str, config: PeerConfig, documents: list[Document], chunks: dict[str, Vectors], tmp_path: Path
 ) -> None:
     peer = made(name, config)
-    assert peer.settings["tokens"] == 48  # of the BERT of the tests
-    expected = {doc_id: float(rows[0] @ chunks["d3"][0]) for doc_id, rows in chunks.items() if doc_id != "d3"}
-    check(searched(peer, documents, tmp_path, "d3"), expected)
-
-
-@pytest.mark.parametrize("name", ["st-chunks", "txtai", "lancedb", "st-chunks-sum"])
-def test_a_chunk_index_gives_the_best_pair_of_chunks_or_their_sum(
-    name: str, config: PeerConfig, documents: list[Document], chunks: dict[str, Vectors], tmp_path: Path
-) -> None:
-    expected = {}
-    for doc_id in TEXTS.keys() - {"d3"}:
-        best = (chunks["d3"] @ chunks[doc_id].T).max(1)
-        expected[doc_id] = float(best.sum() if name == "st-chunks-sum" else best.max())
-    check(searched(made(name, config), documents, tmp_path, "d3"), expected)
+    assert peer.settings.get("tokens") == (48 if "first" in name else None)  # of the BERT of the tests
+    found = searched(peer, documents, tmp_path, "d3")
+    expected = {doc_id: float(SCORES[name](chunks["d3"], chunks[doc_id])) for doc_id in TEXTS.keys() - {"d3"}}
+    assert dict(found) == pytest.approx(expected, abs=2e-5)
+    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
 
 
 def test_late_interaction_is_maxsim_over_tokens(
@@ -195,9 +188,9 @@ def test_only_a_word_that_is_longer_than_a_window_is_cut(config: PeerConfig) -> 
     assert Chunker(replace(config, window_tokens=5)).cut("qqqqqqqq") == ["qqq", "qqq", "qq"]
 
 
-def test_a_chunk_is_no_longer_than_the_backbone_reads(config: PeerConfig) -> None:
-    assert Chunker(replace(config, window_tokens=4096)).max_tokens == 48
-    assert Chunker(replace(config, window_tokens=16)).max_tokens == 16
+@pytest.mark.parametrize(("window_tokens", "max_tokens"), [(4096, 48), (16, 16)])
+def test_a_chunk_is_no_longer_than_the_backbone_reads(config: PeerConfig, window_tokens: int, max_tokens: int) -> None:
+    assert Chunker(replace(config, window_tokens=window_tokens)).max_tokens == max_tokens
 
 
 LISTS = [[("a", 0.9), ("b", 0.8), ("a", 0.7)], [("b", 0.6), ("c", 0.95)], []]

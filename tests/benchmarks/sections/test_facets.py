@@ -207,7 +207,7 @@ LARGEST = {"relevant": [1.0, 0.5, None, 1.0, 0.5], "irrelevant": [0.5, None, 0.5
 OF_INDEX = tuple(ranking for ranking in Ranking if ranking is not Ranking.MODEL)  # rankings that every encoder has
 
 
-def made_runs(origin: Origin, *facets: str, rankings: Sequence[Ranking] = OF_INDEX) -> list[Run]:
+def facets_runs(origin: Origin, *facets: str, rankings: Sequence[Ranking] = OF_INDEX) -> list[Run]:
     """Five queries of each facet; `facet to any` is 0.1 better than the other rankings for each of them."""
     runs = []
     for ranking in rankings:
@@ -234,7 +234,7 @@ def row_of(runs: list[Run], start: str) -> str:
 
 
 def test_a_row_has_the_mean_of_the_folds_and_adjusted_tests(origin: Origin) -> None:
-    lines = facets_table(made_runs(origin, "method")).splitlines()
+    lines = facets_table(facets_runs(origin, "method")).splitlines()
     row = next(line for line in lines if "| facet to any |" in line)
     # Two of 32 sign patterns are as extreme; Holm's correction multiplies the smallest of five p-values by five.
     expected = "| mean (5) | facet to any | 0.425 | 0.425 | 0.425 | 0.425 ["
@@ -245,8 +245,8 @@ def test_a_row_has_the_mean_of_the_folds_and_adjusted_tests(origin: Origin) -> N
 
 
 def test_an_abstract_that_is_the_query_of_two_facets_counts_as_one_case(origin: Origin) -> None:
-    once = row_of(made_runs(origin, "method"), "| mean (5) | facet to any |")
-    twice = row_of(made_runs(origin, "method", "result"), "| mean (10) | facet to any |")
+    once = row_of(facets_runs(origin, "method"), "| mean (5) | facet to any |")
+    twice = row_of(facets_runs(origin, "method", "result"), "| mean (10) | facet to any |")
     assert twice == once.replace("mean (5)", "mean (10)")
 
 

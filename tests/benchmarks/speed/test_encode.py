@@ -32,12 +32,11 @@ from engine.index import Index
 from indexer.building import pipeline
 from indexer.building.builder import build
 from tests.benchmarks.conftest import run_here
-from tests.benchmarks.corpora import write_dataset
+from tests.benchmarks.corpora import WORDS, write_dataset
 from tests.benchmarks.made_runs import error_of, run_program
 from tests.fakes import FakeEncoder, make_corpus
 
 pytestmark = pytest.mark.usefixtures("restored_settings")
-_WORDS = "the quick brown fox jumps over a lazy dog old river house light dark model finds every vector long".split()
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def whole(tmp_path: Path) -> Dataset:
     rng = np.random.default_rng(0)
     documents = []
     for number in range(12):
-        texts = [" ".join(rng.choice(_WORDS, int(rng.integers(40, 150)))) + "." for _ in range(2)]
+        texts = [" ".join(rng.choice(WORDS, int(rng.integers(40, 150)))) + "." for _ in range(2)]
         documents.append(corpus_document(f"d{number}", f"Title {number}", [("Part", text) for text in texts], {}))
     return write_dataset(tmp_path / "words", documents, [("d0", "d1", 1)], {"test": ["d0"]})
 
