@@ -34,6 +34,7 @@ from engine.readers.latex_commands import (
     without_branches,
     without_excluded,
     without_overlays,
+    without_repeated_rows,
     without_revisions,
     without_tabs,
 )
@@ -80,6 +81,7 @@ _THANKS = re.compile(r"\\(?:thanks|footnote)(?=\{)")
 _AUTHOR_NOTE = re.compile(
     r"\\(?:[A-Za-z]{0,9}[tT]hanks|footnote|footnotetext|IEEEmembership|orcid|orcidID|orcidlink|authornote|note|equalcont)(?=\{)"
 )
+_ADDRESS_BLOCK = re.compile(r"\\IEEEauthorblockA\s{0,9}(?=\{)")
 _ARRANGED = re.compile(r"\\hspace\*?\{[^{}]{0,40}\}")
 _AUTHOR_END = re.compile(
     r"\\(?:thanks|footnote|inst|affil|affaddr|orcid|email|texttt|tt|url|addr|address|IEEEauthorblockA)"
@@ -107,8 +109,28 @@ _USUAL = {  # commands of packages, as the author would define them
     **dict.fromkeys(["sidenote", "endnote", "tablefootnote", "marginpar", "marginnote"], Macro(" (#2) ", "omo")),
     "babelhyphen": Macro("-", "*m"),
     "binom": Macro(r"(#1 \text{ over } #2)", "mm"),
+    "footnotetext": Macro(r"\footnote{#2}", "om"),
     "acro": Macro(r"\par \IfNoValueTF{#2}{#1}{#2} #3", "mom"),  # of a list of acronyms
+    **dict.fromkeys(["begin{acks}", "begin{ack}"], Macro(r"\section{Acknowledgments}" "\n\n")),
+    **{
+        f"begin{{{name}}}": Macro(rf"\section{{{name.capitalize()}}}" "\n\n")
+        for name in ("acknowledgments", "acknowledgements", "acknowledgment", "acknowledgement")
+    },
 }
+_STEPS = {  # of algorithms, in three packages
+    **dict.fromkeys(["State", "Statex", "EndIf", "EndFor", "EndWhile", "EndLoop", "EndProcedure", "EndFunction"], ""),
+    **dict.fromkeys(["If", "uIf", "lIf"], "if #1 then "), **dict.fromkeys(["ElsIf", "ElseIf"], "else if #1 then "),
+    **dict.fromkeys(["For", "ForAll", "ForEach"], "for #1 do "), "While": "while #1 do ", "Until": "until #1 ",
+    **dict.fromkeys(["Else", "lElse", "uElse"], "else "), "Repeat": "repeat ", "Loop": "loop ", "Return": "return ",
+    "Require": "Require: ", "Ensure": "Ensure: ", "eIf": r"if #1 then \\ #2 \\ else \\ #3 ", "KwRet": "return ",
+    "KwIn": "Input: #1 ", "KwOut": "Output: #1 ", "KwData": "Data: #1 ", "KwResult": "Result: #1 ",
+    **dict.fromkeys(["Procedure", "Function"], "#1(#2) "),
+}  # fmt: skip
+_ALGORITHMS = {
+    **{name: Macro(rf"\\ {body}", "g" * body.count("#")) for name, body in _STEPS.items()},
+    **{name.upper(): Macro(rf"\\ {body}", "g" * body.count("#")) for name, body in _STEPS.items()},
+    "Call": Macro("#1(#2)", "mm"), **dict.fromkeys(["Comment", "COMMENT", "tcp", "tcc"], Macro(r" \\ #2 ", "*m")),
+}  # fmt: skip
 
 
 _PLAIN = {  # commands of plain TeX and AMS-TeX
@@ -161,14 +183,16 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     tex, n_encoded = without_encoded(latex.text)
     tex, n_hidden = without_excluded(tex)
     tex, n_variants = without_branches(tex)
+    tex, n_repeated = without_repeated_rows(tex)
     tex = with_shorthands(without_tabs(without_overlays(tex)))
     tex = _AFFILIATION.sub(lambda match: _AFFILIATION_KEY.sub("", match.group()), tex)
     text, macros = without_definitions(with_units(with_acronyms(without_columns(tex))), _Kept())
-    usual = _PLAIN | _USUAL if _IS_PLAIN.search(text) and r"\begin{document}" not in text else _USUAL
+    is_plain = _IS_PLAIN.search(text) is not None and r"\begin{document}" not in text
+    usual = _USUAL | (_PLAIN if is_plain else {}) | (_ALGORITHMS if r"\begin{algorithm" in text else {})
     macros |= {name: macro for name, macro in usual.items() if f"\\{name}" in text and name not in macros}
     text, revisions = without_revisions(with_item_numbers(expanded(text, macros)))
     front = _front_matter(text)
-    if usual is not _USUAL and not front["title"] and (centred := _CENTRED.search(text)):
+    if is_plain and not front["title"] and (centred := _CENTRED.search(text)):
         front["title"], text = [centred[1]], text[: centred.start()] + text[centred.end() :]
     titles = [one for one in front["title"] if not is_made_up_title(plain(one))] or front["title"]
     titled, thanks = _without_notes(titles[0], _THANKS) if titles else ("", [])
@@ -189,6 +213,7 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
         **revisions,
         reasons.VARIANTS: n_variants + n_hidden + revisions[reasons.VARIANTS],
         reasons.ENCODED: n_encoded,
+        reasons.RUNNING_HEADS: n_repeated,
         reasons.FIGURES: len(_PICTURE.findall(body)),
         reasons.REFERENCES: len(_BIBLIOGRAPHY_ITEM.findall(body)),
         reasons.FILES: len(latex.missing),
@@ -250,8 +275,8 @@ def _front_matter(text: str) -> dict[str, list[str]]:
     return found
 
 
-def _without_notes(title: str, pattern: re.Pattern[str]) -> tuple[str, list[str]]:
-    """A title or a list of authors without its notes, and the notes."""
+def _without_notes(title: str, pattern: re.Pattern[str], put: str = "") -> tuple[str, list[str]]:
+    """A title or a list of authors with `put` in place of its notes, and the notes."""
     closing, parts, notes, start = closing_braces(title), list[str](), list[str](), 0
     for match in pattern.finditer(title):
         if match.start() >= start:
@@ -259,14 +284,14 @@ def _without_notes(title: str, pattern: re.Pattern[str]) -> tuple[str, list[str]
             parts.append(title[start : match.start()])
             notes.append(title[group.start : group.stop])
             start = group.end
-    return "".join([*parts, title[start:]]), notes
+    return put.join([*parts, title[start:]]), notes
 
 
 def _metadata(front: Mapping[str, list[str]], latex: LatexSource) -> dict[str, MetadataValue]:
     names = [
         name
         for author in front["author"] or front["name"]
-        for line in _lines_of_names(author)
+        for line in _lines_of_names(_without_notes(author, _ADDRESS_BLOCK, r"\and ")[0])
         for name in split_names(_LEADING_AND.sub("", _ADDRESS.sub("", one_line(plain(line)))).strip(" *"))
     ]
     authors: list[Scalar] = [name for name in dict.fromkeys(names) if any(map(str.isalpha, name))]

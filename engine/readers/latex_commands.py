@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
@@ -53,6 +53,7 @@ _GLOSSED = re.compile(
 _CONDITION = re.compile(r"\\(?P<token>if[A-Za-z@]*|else|or|fi)(?![A-Za-z@])")
 _WITH_ARGUMENTS = re.compile(r"iff|ifthenelse|ifstr\w+|ifdef(?:empty|string)|ifblank|ifcs\w*|iftoggle|ifbool|ifnumcomp")
 _TWO_TOKENS = re.compile(r"(?:\s{0,9}(?:\\[A-Za-z@]+|\\?.)){2}[ \t]{0,9}")
+_TOKEN = re.compile(r"\\[A-Za-z@]+|\\?\S")
 _VALUE = r"\s{0,9}-?(?:\\(?:value|thepage|the)?[A-Za-z@]{0,40}(?:\{[^{}]{0,40}\})?|[\d.]{1,9}[a-z]{0,2})"
 _COMPARED = {
     **dict.fromkeys(["ifx", "if", "ifcat"], _TWO_TOKENS),
@@ -62,6 +63,10 @@ _COMPARED = {
     "ifcsname": re.compile(r"[^\\]{0,80}\\endcsname[ \t]{0,9}"),
 }
 _DEFINED = re.compile(r"\\(?:[egx]?def|let|(?:new|renew|provide)command\*?\s{0,3}\{?)\s{0,3}(\\[A-Za-z@]+)")
+_BODY = re.compile(
+    r"\\(?:[egx]?def|(?:new|renew|provide)command\*?)\s{0,3}\{?(\\[A-Za-z@]+)\}?\s{0,3}\{([^{}]{0,300})\}"
+)
+_UNDEFINED, _EMPTY = frozenset([r"\undefined", r"\@undefined"]), {r"\empty": "", r"\@empty": ""}
 _MAX_CONDITIONS = 100  # of one author
 _NEW_CONDITION = re.compile(r"\\newif\s{0,9}\\if([A-Za-z@]+)")
 _NEWIF = r"\newif"
@@ -221,12 +226,13 @@ def without_excluded(text: str) -> tuple[str, int]:
 def without_branches(text: str) -> tuple[str, int]:
     r"""Leave out the branches that TeX does not take, as far as that is known; returns the rest and their words.
 
-    `\ifx` compares two commands, which are seldom equal; a condition of the author is as it was last set, or
-    false. Of any other condition, the first branch is taken, unless it asks whether something is undefined or not the
-    case.
+    `\ifx` compares two commands of the document; a condition of the author is as it was last set, or false. Of any
+    other condition, the first branch is taken.
     """
     own = {name: _settings(text, name) for name in islice(_NEW_CONDITION.findall(text), _MAX_CONDITIONS)}
-    defined = frozenset(_DEFINED.findall(text)) if r"\ifdefined" in text else frozenset()
+    is_asked = r"\ifdefined" in text or r"\ifx" in text
+    bodies = {name: "" for name in _DEFINED.findall(text)} if is_asked else {}
+    bodies |= _EMPTY | dict(_BODY.findall(text)) if is_asked else {}
     waiting: list[_Condition] = []
     cuts: list[tuple[int, int]] = []
     n_words = 0
@@ -239,7 +245,7 @@ def without_branches(text: str) -> tuple[str, int]:
             name = condition.name
             settings = own.get(name.removeprefix("if"))
             is_true = (
-                _is_true(name, text[condition.start : condition.stop], defined)
+                _is_true(name, text[condition.start : condition.stop], bodies)
                 if settings is None
                 else _is_set(settings, condition.start)
             )
@@ -285,14 +291,21 @@ class _Condition:
     borders: list[tuple[int, int]]
 
 
-def _is_true(name: str, condition: str, defined: Container[str]) -> bool:
+def _is_true(name: str, condition: str, bodies: Mapping[str, str]) -> bool:
+    """Whether a condition is true; `bodies` has those of the commands that the document defines, "" where complex."""
     if name == "ifdefined":
-        return condition.removeprefix(r"\ifdefined").strip() in defined
+        return condition.removeprefix(r"\ifdefined").strip() in bodies
+    if name == "ifx":
+        first, second = [*_TOKEN.findall(condition.removeprefix(r"\ifx")), "", ""][:2]
+        if undefined := {first, second} & _UNDEFINED:
+            other = second if first in undefined else first
+            return other not in bodies and not other.startswith(r"\pdf")
+        return first == second or (bodies.get(first, first) == bodies.get(second, second) and second in bodies)
     numbers = re.fullmatch(r"\\if(?:num|dim)\s*(-?\d+)\s*([<=>])\s*(-?\d+)\s*", condition)
     if numbers is not None:
         first, second = int(numbers[1][:9]), int(numbers[3][:9])
         return {"<": first < second, "=": first == second, ">": first > second}[numbers[2]]
-    return name not in ("ifx", "iffalse")
+    return name != "iffalse"
 
 
 _LIST = re.compile(
@@ -341,6 +354,18 @@ def without_tabs(text: str) -> str:
     """Leave out the templates of the columns of a table in plain TeX."""
     is_tabbed = r"\halign" in text or r"\settabs" in text
     return _ROW.sub(r"\n\n\1\n\n", _TABS.sub(r"\1", text)) if is_tabbed else text
+
+
+_REPEATED_ROWS = re.compile(
+    r"(?<=\\endfirsthead)(?:(?!\\end(?:head|foot|\{)).){0,3000}(?=\\endhead)"
+    r"|(?<=\\endhead)(?:(?!\\end(?:foot|\{)).){0,3000}(?=\\endfoot)",
+    re.DOTALL,
+)
+
+
+def without_repeated_rows(text: str) -> tuple[str, int]:
+    """Leave out the heads and feet of a long table on all pages but the first; returns the rest and their number."""
+    return _REPEATED_ROWS.subn(" ", text) if r"\endhead" in text else (text, 0)
 
 
 _GERMAN = re.compile(r"\\usepackage\s{0,9}(?:\[[^\]]{0,200}german[^\]]{0,200}\]\s{0,9}\{babel\}|\{n?german\})")

@@ -236,9 +236,10 @@ _SETTINGS = _by_command({
         "input include subfile subfileinclude label vspace hspace includegraphics color pagecolor phantom vphantom "
         "hphantom cline enlargethispage textcolor colorbox scalebox rotatebox crefname shorttitle Title "
         "Author icmltitle icmltitlerunning AuthorNames shortauthors orcid orcidlink email received title author date "
-        "titlerunning authorrunning linespread printbibliography thanksref texorpdfstring cellcolor rowcolor index "
-        "sindex glossary href hypertarget hyperlink adjustbox usebox orcidID ead tnoteref corref fnref",
-    "o": "address affiliation tnotetext cortext fntext footnotemark footnotetext linebreak pagebreak",
+        "titlerunning subtitle authorrunning linespread printbibliography thanksref texorpdfstring cellcolor rowcolor "
+        "includeonly glsadd index sindex glossary href hypertarget hyperlink adjustbox usebox orcidID ead tnoteref "
+        "corref fnref",
+    "o": "address affiliation tnotetext cortext fntext footnotemark linebreak pagebreak",
     "m": "icmlaffiliation includeversion excludeversion includecomment excludecomment",
     "*mm": "import subimport resizebox fcolorbox multicolumn specialrule",
     "ooom": "parbox",
@@ -318,6 +319,9 @@ def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str,
         found = list(arguments(text, place, signature, closing))
         is_theorem = signature in ("*momo", "omo", "omomo", "ommmm")
         meanings = _theorem(text, signature, found) if is_theorem else _environment(text, signature, found)
+        if match[1] == "let" and len(found) == len(signature):
+            name, meant = (text[one.start : one.stop].removeprefix("\\") for one in (found[0], found[-1]))
+            meanings = [(name, macros.get(meant, Macro(f"\\{meant}")))] if meant in macros or meant in kept else []
         for name, macro in meanings or [_macro(text, signature, found)]:
             is_program = _PROGRAM.search(macro.body) is not None
             is_needed = not (is_program and (macro.signature or name.startswith(("begin{", "end{"))))

@@ -146,7 +146,7 @@ _COMMENT = re.compile(
     r"|(?P<critic>\{(?P<sign>\+\+|==|>>|~~)(?P<first>(?:(?!~>)[^{}]){1,1000})(?:~>(?P<second>[^{}]{0,1000}))?(?:\+\+|==|<<|~~)\})"
     r"|(?P<struck>(?<![~\\])~~(?=[^~\s])(?:[^~\n]|\n(?![ \t]*\n)){1,1000}(?<!\s)~~(?!~)"
     r"|\{--[^{}\n]{1,1000}--\}|<(?P<tag>del|s|strike|rt|rp)>[^<\n]{0,1000}</(?P=tag)>)[ \t]?"
-    r"|(?P<mark></?(?P<name>a|abbr|b|big|blockquote|br|center|cite|code|dd|details|div|dl|dt|em|figcaption|figure|font"
+    r"|(?P<mark></?(?P<name>a|abbr|b|big|blockquote|br|caption|center|cite|code|dd|details|div|dl|dt|em|figcaption|figure|font"
     r"|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|picture|q|ruby|samp|script|section|small|source|span|strong|style|sub|summary"
     r"|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|video|wbr)(?P<attributes>(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
     r"|[^\s\"'=<>`]+))?){0,50}\s*)/?>)"
@@ -158,18 +158,22 @@ _COMMENT = re.compile(
     r"|[ \t]+(?P<caption>[^\n:{]{1,300}?))?)?[ \t]*(?:\{[^}\n]{0,300}\})?[ \t]*:*[ \t]*$)"
     r"|(?P<upper>(?<=[\w)\]*])\^(?P<raised>[\w+\u2212.,()-]{1,30})\^(?![\w{\\^]))"
     r"|(?P<lower>(?<=[\w)\]])~(?P<lowered>[\w+\u2212.,()-]{1,30})~(?!~))"
+    r"|(?P<aside>(?<!\S)%%[^%\n]{1,1000}%%(?![\w%])|^%%[ \t]*\n(?:(?!%%)[^\n]*\n){1,200}%%[ \t]*$)"
     r"|(?P<note>^\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)",
     re.MULTILINE | re.IGNORECASE,
 )
 _LEFT_OUT = re.compile(
-    r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|&[#a-zA-Z]|\*[^\W\d_]|[\^~][\w+(-]|^[ \t]{0,12}:::", re.M
+    r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|&[#a-zA-Z]|\*[^\W\d_]|[\^~][\w+(-]|^[ \t]{0,12}:::|%%",
+    re.M,
 )
 _SHOWN = ("stars", "marks", "div", "upper", "lower")  # marks around words, some of them of pandoc
 _TITLE_TAG = re.compile(r"h[1-6]$", re.IGNORECASE)
 _HEADER = re.compile(r"[A-Z][A-Za-z-]{1,30}:[ \t]")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden(?:[\s=/>]|$)", re.IGNORECASE)
-_SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | "}
-_SIGN, _TICKS = re.compile(r"[<~`{\[&^]|!(?=\[\[)|\*+(?=[^\W\d_])|^[ \t]{0,12}:::", re.M), re.compile(r"`+")
+_SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | ", **dict.fromkeys(
+    ["p", "div", "summary", "dt", "dd", "figcaption", "blockquote", "section", "center", "details", "table", "caption"],
+    "\n")}  # fmt: skip
+_SIGN, _TICKS = re.compile(r"[<~`{\[&^]|!(?=\[\[)|\*+(?=[^\W\d_])|^[ \t]{0,12}:::|%%", re.M), re.compile(r"`+")
 _CODE = re.compile(r"(`++)(.+?)\1")
 _MAX_TAG_CHARS, _MAX_NESTED = 20_000, 50  # of a part that a tag hides, and tags of its name inside
 _NESTED = frozenset(["div", "span", "section", "details", "table", "ul", "ol", "dl", "blockquote"])
@@ -300,7 +304,7 @@ def _without_comments(text: str) -> tuple[str, Counter[str]]:
 
 def _end_of_code(text: str, start: int) -> int:
     """Where the code ends whose marks begin at `start`; `start` where there is no code."""
-    line = text.rfind("\n", 0, start) + 1
+    line = text.rfind("\n", max(0, start - 4), start) + 1  # a fence has three blanks before it at most
     fence = _FENCE.match(text, line)
     if fence is not None and fence.start(1) == start:
         closing = re.compile(rf"^ {{0,3}}{fence.group(1)}[`~]*[ \t]*$", re.MULTILINE).search(text, fence.end())
@@ -321,6 +325,9 @@ def _without_mark(match: re.Match[str], text: str, counts: Counter[str], before:
         return "", end + 3 if end >= 0 else -1
     if match["note"]:
         counts[reasons.COMMENT_WORDS] += len(match["note"].split()) - 2
+        return "", stop
+    if match["aside"]:  # of Obsidian
+        counts[reasons.COMMENT_WORDS] += len(match["aside"].strip("%").split())
         return "", stop
     if match["wiki"]:  # of Obsidian and wikis
         return _link(match, counts), stop
@@ -361,12 +368,13 @@ def _without_tag(tag: re.Match[str], text: str, counts: Counter[str], before: st
         counts[reasons.FIGURES] += 1
         return "", stop
     if tag["mark"].startswith("</"):
-        return "\n" if _TITLE_TAG.match(name) else "", stop
+        is_end = _TITLE_TAG.match(name) or (_SPACED.get(name) == "\n" and not text.startswith("\n", stop))
+        return "\n" if is_end else "", stop
     if _TITLE_TAG.match(name) and not before.rpartition("\n")[2].strip():
         return f"{'#' * int(name[1])} ", stop
     is_silent = name in ("script", "style")
     if name != "sup" and not is_silent and not _HIDDEN.search(tag["attributes"] or ""):
-        return _SPACED.get(name, ""), stop
+        return _SPACED.get(name, "").lstrip("" if name == "br" or before.rstrip(" ")[-1:].strip() else "\n"), stop
     end, depth = None, 1
     marks = re.compile(rf"<(/?){name}\b[^<>]{{0,200}}>", re.IGNORECASE)
     for mark in islice(marks.finditer(text, stop, stop + (200 if name == "sup" else _MAX_TAG_CHARS)), _MAX_NESTED):

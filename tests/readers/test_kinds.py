@@ -522,6 +522,8 @@ _COLLAB = (
             r"Ann Vane, Rin Okabe, and Ines Alvor",
             r"Ann Vane\inst{1} \and Rin Okabe\inst{2} \and Ines Alvor\inst{1}",
             r"\IEEEauthorblockN{Ann Vane, Rin Okabe, Ines Alvor}\IEEEauthorblockA{Weir Lab}",
+            r"\IEEEauthorblockN{Ann Vane}\IEEEauthorblockA{Lab\\Hull} \IEEEauthorblockN{Rin Okabe, Ines Alvor}"
+            r"\IEEEauthorblockA{Weir Lab\\ Email: a@b.c}",
             r"Ann Vane$^{1,*}$, Rin Okabe$^{2}$, Ines Alvor$^{\dagger}$ \\ $^1$Weir Lab",
             r"1\textsuperscript{st} Ann Vane \and 2\textsuperscript{nd} Rin Okabe \and Ines Alvor",
             r"Ann Vane & Rin Okabe & Ines Alvor \\ Weir & Quay & Lab",
