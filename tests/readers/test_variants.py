@@ -284,7 +284,7 @@ def _cell(note: str) -> str:
         ("a.tex", latex(r"\begin{acks}We thank.\end{acks}"), "Acknowledgments We thank."),
         ("a.tex", latex(r"\begin{algorithmic}\If{dry}\State rest\Else\State run\EndIf\Return oak\end{algorithmic}"),
          "if dry then rest else run return oak"),
-        ("a.tex", latex(r"\begin{algorithm2e}\KwIn{oak}\If{dry}{rest}\end{algorithm2e}"), "Input: oak if dry then rest"),
+        ("a.tex", latex(r"\begin{algorithm2e}\KwIn{oak}\If{dry}{run}\end{algorithm2e}"), "Input: oak if dry then run"),
         ("a.tex", latex(r"\begin{longtable}{ll}Oak & elm\\\endfirsthead Oak & (next)\\\endhead Go on\endfoot 1 & 2\\"
                         r"\end{longtable}"), "Oak elm 1 2"),
         ("a.tex", latex(r"\def\a{x}\def\b{x}\ifx\a\b oak\else elm\fi \ifx\no\undefined ash\else fir\fi"), "oak ash"),
