@@ -190,35 +190,31 @@ def test_an_over_long_sentence_is_alone_and_cut() -> None:
     assert spans(fill_truncating(ends([3, 2, 9, 1]), 5)) == [(0, 5), (5, 10), (14, 15)]
 
 
-def test_the_paper_variant_stops_at_max_blocks_of_a_document_whatever_its_sections() -> None:
-    config = SmithConfig(Variant.PAPER, block_tokens=8, max_blocks=3, overflow=Overflow.TRUNCATE)
+@pytest.mark.parametrize(
+    ("config", "filled"),
+    [
+        (
+            SmithConfig(Variant.PAPER, block_tokens=8, max_blocks=3, overflow=Overflow.TRUNCATE),
+            [([5, 5], [(0, 5), (5, 10)]), ([5, 5, 5], [(0, 5)]), ([5], [])],
+        ),
+        (match_bert(Variant.PAPER, block_tokens=12), [([4, 3], [(0, 7)]), ([], []), ([9], [(0, 3)]), ([2], [])]),
+    ],
+    ids=["max_blocks of a document", "first tokens of a document"],
+)
+def test_the_papers_read_the_beginning_of_a_document_across_its_sections(
+    config: SmithConfig, filled: list[tuple[list[int], list[tuple[int, int]]]]
+) -> None:
     filling = BlockFilling(config)
-    assert [spans(filling(ends([5, 5]))), spans(filling(ends([5, 5, 5]))), filling(ends([5]))] == [
-        [(0, 5), (5, 10)],
-        [(0, 5)],
-        [],
-    ]
-
-
-def test_matchbert_reads_the_first_tokens_across_sections() -> None:
-    filling = BlockFilling(match_bert(Variant.PAPER, block_tokens=12))
-    assert [spans(filling(ends([4, 3]))), filling([]), spans(filling(ends([9]))), filling(ends([2]))] == [
-        [(0, 7)],
-        [],
-        [(0, 3)],
-        [],
-    ]
+    for lengths, expected in filled:
+        assert spans(filling(ends(lengths))) == expected
 
 
 def blocks(sections: list[int]) -> list[Chunk]:
     return [Chunk(number, 0, 1, 1) for number, count in enumerate(sections) for _ in range(count)]
 
 
-def test_windows_are_cut_between_sections() -> None:
+def test_windows_are_cut_between_sections_and_longer_sections_are_split() -> None:
     assert spans(document_windows(blocks([3, 2, 4, 5]), 6)) == [(0, 5), (5, 9), (9, 14)]
-
-
-def test_a_section_longer_than_a_window_is_split() -> None:
     assert spans(document_windows(blocks([2, 9, 1]), 4)) == [(0, 2), (2, 6), (6, 10), (10, 12)]
 
 

@@ -386,15 +386,17 @@ def test_a_stream_of_a_dataset_may_not_know_its_columns() -> None:
     assert table_columns(stream) is None
 
 
-def test_a_dataset_of_several_splits_is_refused() -> None:
-    with pytest.raises(DocumentError, match=r"splits \['train', 'test'\]; choose one: dataset\['train'\]"):
-        table_columns(DatasetDict(train=Dataset(), test=Dataset()))
-
-
-def test_a_lazy_table_is_refused() -> None:
-    assert is_table(LazyFrame())
-    with pytest.raises(DocumentError, match=r"pass table.collect\(\)"):
-        table_columns(LazyFrame())
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (DatasetDict(train=Dataset(), test=Dataset()), r"splits \['train', 'test'\]; choose one: dataset\['train'\]"),
+        (LazyFrame(), r"pass table.collect\(\)"),
+    ],
+)
+def test_splits_and_lazy_tables_are_refused(table: object, message: str) -> None:
+    assert is_table(table)
+    with pytest.raises(DocumentError, match=message):
+        table_columns(table)
 
 
 @pytest.mark.parametrize("source", [[], {}, "text", pandas.Series(["a"]), ChunkedArray(), iter(()), None])

@@ -68,13 +68,6 @@ def test_sections_add_up_to_the_section_pairs(result: Result) -> None:
         assert sum(section.contribution for section in sections) == pytest.approx(total)
 
 
-def test_every_link_has_a_target_and_ids_are_unique(result: Result) -> None:
-    page = parsed(result_page([result, result], n_pairs=5))
-    names = page.xpath("//@id")
-    assert len(names) == len(set(names))
-    assert {link[1:] for link in page.xpath("//a/@href")} <= set(names)
-
-
 def test_both_texts_are_complete_and_their_matches_marked(result: Result) -> None:
     page = parsed(replace(result, hits=result.hits[:1]).to_html(n_pairs=2))
     query, target = page.xpath("//div[@class='sides full']/div")
@@ -157,13 +150,6 @@ def test_a_query_of_the_index_may_be_searched_by_words_alone(tmp_path: Path) -> 
     with Index.open(tmp_path / "x.lm") as index:
         text = parsed(index.search("a").to_html()).text_content()
     assert "searched by words alone" in text and "by passages above their thresholds" not in text
-
-
-def test_pieces_of_a_report_are_its_hits(result: Result) -> None:
-    report, pieces = parsed(result.to_html()), list(result_pieces(result))
-    assert [kind for kind, _ in pieces] == ["head", "hit", "hit", "hit", "tail"]
-    shown = [numbers(lxml.html.fragment_fromstring(html)) for kind, html in pieces if kind == "hit"]
-    assert shown == [numbers(article) for article in report.xpath("//article[@class='hit']")]
 
 
 def test_a_hit_lists_short_metadata(tmp_path: Path) -> None:
@@ -282,18 +268,20 @@ def test_the_whole_section_is_there_and_what_matches_is_marked(found: Result) ->
     assert not any(is_function_word(mark, "english") for mark in marked)
 
 
-def test_every_link_of_novelty_has_a_target_and_ids_are_unique(found: Result) -> None:
-    page = parsed(result_page([found, found]))
-    names = page.xpath("//@id")
-    assert len(names) == len(set(names))
-    assert {link[1:] for link in page.xpath("//a/@href")} <= set(names)
+def test_every_link_has_a_target_and_ids_are_unique(result: Result, found: Result) -> None:
+    for shown in (result, found):
+        page = parsed(result_page([shown, shown], n_pairs=5))
+        names = page.xpath("//@id")
+        assert len(names) == len(set(names))
+        assert {link[1:] for link in page.xpath("//a/@href")} <= set(names)
 
 
-def test_the_pieces_are_the_sections_of_the_page(found: Result) -> None:
-    pieces = list(result_pieces(found))
-    assert [kind for kind, _ in pieces] == ["head", "hit", "hit", "hit", "tail"]
-    whole = [numbers(one) for one in articles(parsed(found.to_html()))]
-    assert [numbers(lxml.html.fromstring(html)) for kind, html in pieces if kind == "hit"] == whole
+def test_pieces_of_a_page_are_its_hits_or_sections(result: Result, found: Result) -> None:
+    for shown in (result, found):
+        pieces = list(result_pieces(shown))
+        assert [kind for kind, _ in pieces] == ["head", "hit", "hit", "hit", "tail"]
+        whole = [numbers(article) for article in articles(parsed(shown.to_html()))]
+        assert [numbers(lxml.html.fragment_fromstring(html)) for kind, html in pieces if kind == "hit"] == whole
 
 
 def test_hostile_documents_add_no_element(tmp_path: Path) -> None:

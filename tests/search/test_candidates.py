@@ -169,20 +169,19 @@ def assert_exact(found: RankedLists, vectors: Vectors, owners: NDArray[np.int64]
         np.testing.assert_allclose(similarities, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("depth", [1, 4, 300])
-def test_lists_equal_a_loop_over_all_chunks(depth: int) -> None:
-    vectors, owners = drawn(240), np.repeat(np.arange(40), 6)
-    found = document_lists(Chunks(vectors, owners, depth=depth), QUERIES, 11, 40)
-    assert found.documents.tolist() == by_hand(vectors, owners, list(range(40)), 11)
+@pytest.mark.parametrize(
+    ("n_each", "depth", "hidden", "is_coded"),
+    [(6, 1, 0, False), (6, 4, 0, False), (6, 300, 0, False), (6, 4, 20, False), (1, 200, 0, True)],
+    ids=["depth 1", "depth 4", "depth 300", "hidden documents", "codes, which are replaced by exact similarities"],
+)
+def test_lists_equal_a_loop_over_all_chunks(n_each: int, depth: int, hidden: int, is_coded: bool) -> None:
+    n_documents = 240 // n_each
+    vectors, owners = drawn(240), np.repeat(np.arange(n_documents), n_each)
+    index = Chunks(vectors, owners, depth=depth)
+    index.hidden[:hidden], index.is_coded = True, is_coded
+    found = document_lists(index, QUERIES, 11, n_documents - hidden)
+    assert found.documents.tolist() == by_hand(vectors, owners, list(range(hidden, n_documents)), 11)
     assert_exact(found, vectors, owners)
-
-
-def test_hidden_documents_are_left_out() -> None:
-    vectors, owners = drawn(240), np.repeat(np.arange(40), 6)
-    index = Chunks(vectors, owners)
-    index.hidden[::2] = True
-    found = document_lists(index, QUERIES, 11, 20)
-    assert found.documents.tolist() == by_hand(vectors, owners, list(range(1, 40, 2)), 11)
 
 
 def test_fewer_documents_than_a_list_is_long_leave_it_unfilled() -> None:
@@ -190,15 +189,6 @@ def test_fewer_documents_than_a_list_is_long_leave_it_unfilled() -> None:
     found = document_lists(Chunks(vectors, owners), QUERIES, 5, 3)
     assert found.documents[:, :3].tolist() == by_hand(vectors, owners, [0, 1, 2], 3)
     assert (found.documents[:, 3:] == -1).all() and np.isneginf(found.similarities[:, 3:]).all()
-
-
-def test_codes_are_replaced_by_exact_similarities() -> None:
-    vectors, owners = drawn(400), np.arange(400)
-    index = Chunks(vectors, owners, depth=200)
-    index.is_coded = True
-    found = document_lists(index, QUERIES, 11, 400)
-    assert found.documents.tolist() == by_hand(vectors, owners, list(range(400)), 11)
-    assert_exact(found, vectors, owners)
 
 
 def test_of_codes_only_a_few_documents_more_than_wanted_are_read() -> None:

@@ -157,23 +157,29 @@ def judgments(folder: Path, content: str) -> Path:
     return path
 
 
-def test_pairs_are_read_with_their_relevance_whatever_the_order_of_columns(tmp_path: Path) -> None:
-    path = judgments(tmp_path, "relevance\tdoc_id\tnote\tquery_id\n2\tb\tx\ta\n0\tc\t\ta\n-1\ta\ty\tb\n")
-    assert read_judgments(path) == {"a": {"b": 2, "c": 0}, "b": {"a": -1}}
-
-
-@pytest.mark.parametrize("content", ["query_id\tdoc_id\na\tb\n", "query_id\tdoc_id\trelevance\na\tb\t\n"])
-def test_a_pair_without_relevance_has_1(tmp_path: Path, content: str) -> None:
-    assert read_judgments(judgments(tmp_path, content)) == {"a": {"b": 1}}
-
-
-def test_ids_are_read_verbatim(tmp_path: Path) -> None:
-    path = judgments(tmp_path, 'query_id\tdoc_id\r\n"a\tb c\r\né\t2\r\n')
-    assert read_judgments(path) == {'"a': {"b c": 1}, "é": {"2": 1}}
-
-
-def test_a_byte_order_mark_belongs_to_no_column(tmp_path: Path) -> None:
-    assert read_judgments(judgments(tmp_path, "\ufeffquery_id\tdoc_id\na\tb\n")) == {"a": {"b": 1}}
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("relevance\tdoc_id\tnote\tquery_id\n2\tb\tx\ta\n0\tc\t\ta\n", {"a": {"b": 2, "c": 0}}),
+        ("relevance\tdoc_id\tquery_id\n-1\ta\tb\n", {"b": {"a": -1}}),
+        ("query_id\tdoc_id\na\tb\n", {"a": {"b": 1}}),
+        ("query_id\tdoc_id\trelevance\na\tb\t\n", {"a": {"b": 1}}),
+        ('query_id\tdoc_id\r\n"a\tb c\r\né\t2\r\n', {'"a': {"b c": 1}, "é": {"2": 1}}),
+        ("\ufeffquery_id\tdoc_id\na\tb\n", {"a": {"b": 1}}),
+    ],
+    ids=[
+        "columns in any order",
+        "a negative relevance",
+        "no relevance is 1",
+        "an empty relevance is 1",
+        "ids verbatim",
+        "a byte order mark",
+    ],
+)
+def test_judgments_are_read_by_the_names_of_columns(
+    tmp_path: Path, content: str, expected: dict[str, dict[str, int]]
+) -> None:
+    assert read_judgments(judgments(tmp_path, content)) == expected
 
 
 def test_only_requested_queries_are_kept_in_order_even_without_a_target(tmp_path: Path) -> None:
@@ -258,22 +264,19 @@ def labelled(*values: MetadataValue) -> list[Document]:
     ]
 
 
-def test_documents_with_the_same_value_are_pairs() -> None:
-    pairs = pairs_by_label(labelled("x", "y", "x", None, "x", "z"), "label")
-    assert {one: dict(found) for one, found in pairs.items()} == {
-        "0": {"2": 1, "4": 1},
-        "2": {"0": 1, "4": 1},
-        "4": {"0": 1, "2": 1},
-    }
-
-
-def test_each_item_of_a_list_is_a_label() -> None:
-    pairs = pairs_by_label(labelled(["x", "y"], ["y"], "x", ["z", "z"]), "label")
-    assert {one: dict(found) for one, found in pairs.items()} == {
-        "0": {"2": 1, "1": 1},
-        "1": {"0": 1},
-        "2": {"0": 1},
-    }
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["x", "y", "x", None, "x", "z"], {"0": {"2": 1, "4": 1}, "2": {"0": 1, "4": 1}, "4": {"0": 1, "2": 1}}),
+        ([["x", "y"], ["y"], "x", ["z", "z"]], {"0": {"2": 1, "1": 1}, "1": {"0": 1}, "2": {"0": 1}}),
+    ],
+    ids=["the same value", "an item of a list"],
+)
+def test_documents_that_share_a_label_are_pairs(
+    values: list[MetadataValue], expected: dict[str, dict[str, int]]
+) -> None:
+    pairs = pairs_by_label(labelled(*values), "label")
+    assert {query: dict(targets) for query, targets in pairs.items()} == expected
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 3), st.lists(st.integers(0, 3), max_size=3)), max_size=9))

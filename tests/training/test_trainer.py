@@ -403,25 +403,18 @@ def test_without_a_head_rate_all_parameters_learn_at_one_rate(colde: ColdeEncode
     assert set(rates(task, colde, TrainerSettings(learning_rate=RATE)).values()) == {RATE}
 
 
-def test_the_head_rate_applies_to_all_parameters_outside_the_backbone(colde: ColdeEncoder) -> None:
-    task = nn.ModuleDict({"encoder": colde.module, "scale": nn.Linear(1, 1)})
+SMITH_LAYERS = nn.ModuleDict({"sentence": nn.Linear(2, 2), "document": nn.Linear(2, 2)})
+
+
+def test_the_head_rate_applies_to_all_parameters_outside_the_backbone(
+    colde: ColdeEncoder, mean_encoder: MeanEncoder
+) -> None:
     settings = TrainerSettings(learning_rate=RATE, head_learning_rate=HEAD_RATE)
-    for name, rate in rates(task, colde, settings).items():
-        assert rate == (RATE if name.startswith("encoder.backbone.") else HEAD_RATE), name
-
-
-def test_the_head_rate_applies_to_the_document_layers_of_a_smith() -> None:
-    module = nn.ModuleDict({"sentence": nn.Linear(2, 2), "document": nn.Linear(2, 2)})
-    smith = SimpleNamespace(module=module)
-    settings = TrainerSettings(learning_rate=RATE, head_learning_rate=HEAD_RATE)
-    for name, rate in rates(module, smith, settings).items():  # type: ignore[arg-type]
-        assert rate == (RATE if name.startswith("sentence.") else HEAD_RATE), name
-
-
-def test_with_an_encoder_without_heads_the_head_rate_applies_to_the_task_alone(mean_encoder: MeanEncoder) -> None:
-    task = nn.ModuleDict({"encoder": mean_encoder.module, "scale": nn.Linear(1, 1)})
-    found = rates(task, mean_encoder, TrainerSettings(learning_rate=RATE, head_learning_rate=HEAD_RATE))
-    assert {name for name, rate in found.items() if rate == HEAD_RATE} == {"scale.weight", "scale.bias"}
+    encoders = [(colde, "backbone."), (mean_encoder, ""), (SimpleNamespace(module=SMITH_LAYERS), "sentence.")]
+    for encoder, backbone in encoders:
+        task = nn.ModuleDict({"encoder": encoder.module, "scale": nn.Linear(1, 1)})
+        for name, rate in rates(task, encoder, settings).items():
+            assert rate == (RATE if name.startswith(f"encoder.{backbone}") else HEAD_RATE), name
 
 
 def test_topics_and_head_of_a_tde_learn_faster_than_its_backbone(bert_folder: Path) -> None:

@@ -150,10 +150,22 @@ def test_the_same_seed_draws_the_same_views(sampling: Sampling) -> None:
     assert drawn(document, sampling, 3) == drawn(document, sampling, 3)
 
 
-@pytest.mark.parametrize("sampling", Sampling)
-def test_a_document_without_words_comes_back_twice(sampling: Sampling) -> None:
-    blank = make_document("d", " \n ")
-    assert drawn(blank, sampling, 0) == (blank, blank)
+FOUR = "One fox. Two dogs. Three cats. Four birds."
+
+
+@pytest.mark.parametrize(
+    ("sampling", "text"),
+    [
+        *((sampling, " \n ") for sampling in Sampling),
+        (Sampling.DOCSPLIT, "one two " * 50 + "ends. Fox. Dog. Cat."),
+        *((sampling, FOUR) for sampling in (Sampling.SIMCSE, Sampling.CT)),
+    ],
+)
+def test_a_document_without_words_or_with_one_dominant_sentence_or_by_simcse_and_ct_comes_back_twice(
+    sampling: Sampling, text: str
+) -> None:
+    document = make_document("d", text)
+    assert drawn(document, sampling, 0) == (document, document)
 
 
 @given(document=documents(), seed=SEEDS)
@@ -184,11 +196,6 @@ def test_docsplit_draws_lopsided_views_again() -> None:
         assert min(count_words(one), count_words(other)) >= 2 or one == other
 
 
-def test_docsplit_returns_the_document_twice_if_one_sentence_dominates() -> None:
-    document = make_document("d", "one two " * 50 + "ends. Fox. Dog. Cat.")
-    assert drawn(document, Sampling.DOCSPLIT, 0) == (document, document)
-
-
 @given(document=documents(), seed=SEEDS)
 def test_halves_join_to_the_whole(document: Document, seed: int) -> None:
     one, other = drawn(document, Sampling.CROP_HALF, seed)
@@ -197,15 +204,14 @@ def test_halves_join_to_the_whole(document: Document, seed: int) -> None:
         assert set(texts(one)) <= set(texts(document)) or len(texts(document)) == 1
 
 
-def test_the_cut_is_the_sentence_end_nearest_to_the_middle() -> None:
-    document = make_document("d", "One two three. Four five. Six seven eight nine. Ten.")
-    one, other = crop_half(document, np.random.default_rng(0))
-    assert (one.text, other.text) == ("One two three. Four five. ", "Six seven eight nine. Ten.")
-
-
-def test_one_sentence_is_cut_between_words() -> None:
-    one, other = crop_half(make_document("d", "one two three four"), np.random.default_rng(0))
-    assert (one.text, other.text) == ("one two ", "three four")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("One two three. Four five. ", "Six seven eight nine. Ten."), ("one two ", "three four")],
+    ids=["the sentence end nearest to the middle", "between the words of one sentence"],
+)
+def test_a_document_is_cut_in_its_middle(first: str, second: str) -> None:
+    one, other = crop_half(make_document("d", first + second), np.random.default_rng(0))
+    assert (one.text, other.text) == (first, second)
 
 
 @given(n=st.integers(1, 700), seed=SEEDS)
@@ -262,12 +268,6 @@ def test_the_span_stays_in_the_rest_one_time_in_ten() -> None:
 def test_spans_are_of_one_to_five_sentences_in_thirty() -> None:
     document = make_document("d", " ".join(f"Word{number} is here." for number in range(30)))
     assert {len(texts(drawn(document, Sampling.ICT, seed)[0])) for seed in range(300)} == {1, 2, 3, 4, 5}
-
-
-@pytest.mark.parametrize("sampling", [Sampling.SIMCSE, Sampling.CT])
-def test_simcse_and_contrastive_tension_return_the_same_text_twice(sampling: Sampling) -> None:
-    document = make_document("d", "One fox. Two dogs. Three cats. Four birds.")
-    assert drawn(document, sampling, 0) == (document, document)
 
 
 CORPUS = make_corpus(10)
