@@ -71,39 +71,34 @@ def sqlite_error(code: int, text: str = "the reason") -> sqlite3.Error:
     return error
 
 
-@pytest.mark.parametrize(
-    ("code", "kind", "next_step"),
-    [
-        (errno.EIO, StorageError, "longmatch upkeep verify INDEX"),
-        (errno.EACCES, StorageError, "chmod"),
-        (errno.EROFS, StorageError, "name another folder"),
-        (errno.EMFILE, StorageError, "ulimit -n"),
-        (errno.ENOSPC, BudgetExceeded, "free some space"),
-        (errno.EDQUOT, BudgetExceeded, "free some space"),
-        (errno.EBUSY, StorageError, "run the command again"),
-    ],
-)
-def test_a_system_error_names_file_reason_and_next_step(code: int, kind: type[EngineError], next_step: str) -> None:
-    named = fault(OSError(code, os.strerror(code), "x.lm/file"))
-    assert type(named) is kind
-    assert str(named).startswith(f"x.lm/file: {os.strerror(code)}; ") and next_step in str(named)
+def system_error(code: int) -> OSError:
+    return OSError(code, "the reason", __file__)
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "next_step"),
+    ("error", "kind", "next_step"),
     [
-        (sqlite3.SQLITE_BUSY, IndexBusy, "wait for it"),
-        (sqlite3.SQLITE_FULL, BudgetExceeded, "free some space"),
-        (sqlite3.SQLITE_READONLY, StorageError, "name another folder"),
-        (sqlite3.SQLITE_CANTOPEN, StorageError, "name another folder"),
-        (sqlite3.SQLITE_IOERR_WRITE, StorageError, "verify"),
-        (sqlite3.SQLITE_IOERR_READ, IndexDamaged, "verify"),
-        (sqlite3.SQLITE_CORRUPT, IndexDamaged, "verify"),
-        (sqlite3.SQLITE_NOTADB, IndexDamaged, "verify"),
+        (system_error(errno.EIO), StorageError, "longmatch upkeep verify INDEX"),
+        (system_error(errno.EACCES), StorageError, "chmod"),
+        (system_error(errno.EROFS), StorageError, "name another folder"),
+        (system_error(errno.EMFILE), StorageError, "ulimit -n"),
+        (system_error(errno.ENOSPC), BudgetExceeded, "free some space"),
+        (system_error(errno.EDQUOT), BudgetExceeded, "free some space"),
+        (system_error(errno.EBUSY), StorageError, "run the command again"),
+        (sqlite_error(sqlite3.SQLITE_BUSY), IndexBusy, "wait for it"),
+        (sqlite_error(sqlite3.SQLITE_FULL), BudgetExceeded, "free some space"),
+        (sqlite_error(sqlite3.SQLITE_READONLY), StorageError, "name another folder"),
+        (sqlite_error(sqlite3.SQLITE_CANTOPEN), StorageError, "name another folder"),
+        (sqlite_error(sqlite3.SQLITE_IOERR_WRITE), StorageError, "verify"),
+        (sqlite_error(sqlite3.SQLITE_IOERR_READ), IndexDamaged, "verify"),
+        (sqlite_error(sqlite3.SQLITE_CORRUPT), IndexDamaged, "verify"),
+        (sqlite_error(sqlite3.SQLITE_NOTADB), IndexDamaged, "verify"),
     ],
 )
-def test_an_error_of_sqlite_is_named(code: int, kind: type[EngineError], next_step: str) -> None:
-    named = fault(sqlite_error(code), __file__)
+def test_an_error_of_the_system_or_of_sqlite_names_file_reason_and_next_step(
+    error: Exception, kind: type[EngineError], next_step: str
+) -> None:
+    named = fault(error, __file__)
     assert type(named) is kind
     assert str(named).startswith(__file__) and "the reason" in str(named) and next_step in str(named)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,29 +183,23 @@ def sparse(tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPat
         yield opened
 
 
-def test_a_hit_without_vectors_makes_a_result_partial(sparse: Index, corpus: list[Document]) -> None:
-    few = sparse.search(corpus[3], Request(k=5, candidates=40, with_itself=True))
-    assert all(hit.has_vectors for hit in few)
-    assert few.status is Status.ESTIMATED  # other documents were ranked by words alone
-    many = sparse.search(corpus[3], Request(k=60, candidates=40, with_itself=True))
-    assert not all(hit.has_vectors for hit in many)
-    assert many.status is Status.PARTIAL
-
-
-def test_a_candidate_that_was_not_encoded_makes_a_result_partial(sparse: Index, corpus: list[Document]) -> None:
-    result = sparse.search(corpus[3], Request(k=1, candidates=30, encode_tokens=1, with_itself=True))
-    assert result.encoding is not None and result.encoding.n_encoded < result.encoding.n_candidates
-    assert all(hit.has_vectors for hit in result)
-    assert result.status is Status.PARTIAL
-
-
-def test_a_search_by_words_alone_is_never_partial(sparse: Index, corpus: list[Document]) -> None:
-    assert sparse.search(corpus[3], Request(k=60, scoring=BY_WORDS, with_itself=True)).status is not Status.PARTIAL
-
-
-def test_once_all_documents_have_vectors_a_result_is_certified(sparse: Index, corpus: list[Document]) -> None:
-    result = sparse.search(corpus[3], Request(k=60, candidates=1_000, where="topic = 3", with_itself=True))
-    assert result.status is Status.CERTIFIED
+@pytest.mark.parametrize(
+    ("options", "all_have_vectors", "status"),
+    [
+        ({"k": 5, "candidates": 40}, True, Status.ESTIMATED),  # other documents were ranked by words alone
+        ({"k": 60, "candidates": 40}, False, Status.PARTIAL),
+        ({"k": 1, "candidates": 30, "encode_tokens": 1}, True, Status.PARTIAL),  # a candidate was not encoded
+        ({"k": 60, "scoring": BY_WORDS}, False, Status.ESTIMATED),
+        ({"k": 60, "candidates": 1_000, "where": "topic = 3"}, True, Status.CERTIFIED),
+    ],
+)
+def test_a_result_is_partial_where_hits_or_candidates_have_no_vectors(
+    sparse: Index, corpus: list[Document], options: dict[str, Any], all_have_vectors: bool, status: Status
+) -> None:
+    result = sparse.search(corpus[3], Request(**options, with_itself=True))
+    assert (all(hit.has_vectors for hit in result), result.status) == (all_have_vectors, status)
+    if "encode_tokens" in options:
+        assert result.encoding is not None and result.encoding.n_encoded < result.encoding.n_candidates
 
 
 def test_a_query_that_is_not_read_to_its_end_makes_a_result_partial(tmp_path: Path, corpus: list[Document]) -> None:

@@ -66,29 +66,31 @@ def test_tokens_of_any_text_are_those_of_transformers(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "value"),
+    ("file", "entry", "value"),
     [
-        ("tokenizer_class", "Evil"),
-        ("tokenizer_class", None),
-        ("do_lower_case", False),
-        ("strip_accents", True),
-        ("tokenize_chinese_chars", False),
-        ("never_split", ["fox"]),
-        ("split_special_tokens", True),
-        ("auto_map", {"AutoTokenizer": ["evil.Evil", None]}),
-        ("extra_special_tokens", ["<fox>"]),
-        ("mask_token", "fox"),
-        ("cls_token", {"content": "[CLS]"}),
-        ("sep_token", "[CLS]"),
-        ("model_max_length", 0),
-        ("model_max_length", 1.5),
-        ("model_max_length", "x"),
-        ("added_tokens_decoder", {"9": {"content": "<fox>"}}),
+        ("tokenizer_config.json", "tokenizer_class", "Evil"),
+        ("tokenizer_config.json", "tokenizer_class", None),
+        ("tokenizer_config.json", "do_lower_case", False),
+        ("tokenizer_config.json", "strip_accents", True),
+        ("tokenizer_config.json", "tokenize_chinese_chars", False),
+        ("tokenizer_config.json", "never_split", ["fox"]),
+        ("tokenizer_config.json", "split_special_tokens", True),
+        ("tokenizer_config.json", "auto_map", {"AutoTokenizer": ["evil.Evil", None]}),
+        ("tokenizer_config.json", "extra_special_tokens", ["<fox>"]),
+        ("tokenizer_config.json", "mask_token", "fox"),
+        ("tokenizer_config.json", "cls_token", {"content": "[CLS]"}),
+        ("tokenizer_config.json", "sep_token", "[CLS]"),
+        ("tokenizer_config.json", "model_max_length", 0),
+        ("tokenizer_config.json", "model_max_length", 1.5),
+        ("tokenizer_config.json", "model_max_length", "x"),
+        ("tokenizer_config.json", "added_tokens_decoder", {"9": {"content": "<fox>"}}),
+        ("added_tokens.json", "<fox>", 92),
+        ("special_tokens_map.json", "cls_token", "[SEP]"),
     ],
 )
-def test_other_settings_are_left_to_transformers(take: Take, entry: str, value: object) -> None:
+def test_other_settings_and_tokens_are_left_to_transformers(take: Take, file: str, entry: str, value: object) -> None:
     folder = take("backbone")
-    tamper(folder / "tokenizer_config.json", **{entry: value})
+    tamper(folder / file, **{entry: value})
     assert read_tokenizer(folder, BERT) is None
 
 
@@ -112,16 +114,6 @@ def test_another_tokenizer_is_left_to_transformers(take: Take, entry: str, chang
     assert read_tokenizer(folder, BERT) is not None
     content = json.loads((folder / "tokenizer.json").read_text())
     tamper(folder / "tokenizer.json", **{entry: change(content[entry])})
-    assert read_tokenizer(folder, BERT) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("added_tokens.json", {"<fox>": 92}), ("special_tokens_map.json", {"cls_token": "[SEP]"})],
-)
-def test_tokens_of_other_files_are_left_to_transformers(take: Take, name: str, content: dict[str, object]) -> None:
-    folder = take("backbone")
-    tamper(folder / name, **content)
     assert read_tokenizer(folder, BERT) is None
 
 

@@ -110,18 +110,25 @@ def test_metadata_decide_on_the_type(metadata: Mapping[str, MetadataValue], type
 
 
 @pytest.mark.parametrize(
-    ("metadata", "authors"),
+    ("metadata", "field", "value"),
     [
-        ({"author": "Ada Lovelace; Grace Hopper"}, ("Ada Lovelace", "Grace Hopper")),
-        ({"author": "Ada Lovelace and Grace Hopper"}, ("Ada Lovelace", "Grace Hopper")),
-        ({"author": "Lovelace, Ada"}, ("Lovelace, Ada",)),
-        ({"authors": ["Barnes and Noble", ""]}, ("Barnes and Noble",)),
-        ({"authors": [], "inventors": ["Edison"]}, ("Edison",)),
-        ({"authors": None}, ()),
+        ({"author": "Ada Lovelace; Grace Hopper"}, "authors", ("Ada Lovelace", "Grace Hopper")),
+        ({"author": "Ada Lovelace and Grace Hopper"}, "authors", ("Ada Lovelace", "Grace Hopper")),
+        ({"author": "Lovelace, Ada"}, "authors", ("Lovelace, Ada",)),
+        ({"authors": ["Barnes and Noble", ""]}, "authors", ("Barnes and Noble",)),
+        ({"authors": [], "inventors": ["Edison"]}, "authors", ("Edison",)),
+        ({"authors": None}, "authors", ()),
+        ({"year": 2019, "date": "2020-01-01"}, "year", "2019"),
+        ({"date": "12 May 1998"}, "year", "1998"),
+        ({"published": "2020-05"}, "year", "2020"),
+        ({"date": "120203", "created": "2021-10-15"}, "year", "2021"),
+        ({"date": "today"}, "year", ""),
     ],
 )
-def test_authors_are_lists_or_texts(metadata: Mapping[str, MetadataValue], authors: tuple[str, ...]) -> None:
-    assert references([result(("d", "T", metadata))])[0].authors == authors
+def test_authors_are_lists_or_texts_and_years_are_read_from_dates(
+    metadata: Mapping[str, MetadataValue], field: str, value: object
+) -> None:
+    assert getattr(references([result(("d", "T", metadata))])[0], field) == value
 
 
 @pytest.mark.parametrize("name", ["Barnes and Noble", "The Weir Consortium", "World Bank"])
@@ -129,20 +136,6 @@ def test_the_name_of_an_organisation_is_in_braces(name: str) -> None:
     assert f"author = {{{{{name}}} and Ada Lovelace}}" in bibtex(
         [result(("d", "T", {"authors": [name, "Ada Lovelace"]}))]
     )
-
-
-@pytest.mark.parametrize(
-    ("metadata", "year"),
-    [
-        ({"year": 2019, "date": "2020-01-01"}, "2019"),
-        ({"date": "12 May 1998"}, "1998"),
-        ({"published": "2020-05"}, "2020"),
-        ({"date": "120203", "created": "2021-10-15"}, "2021"),
-        ({"date": "today"}, ""),
-    ],
-)
-def test_the_year_is_read_from_dates(metadata: Mapping[str, MetadataValue], year: str) -> None:
-    assert references([result(("d", "T", metadata))])[0].year == year
 
 
 def test_special_characters_are_escaped_and_braces_stay_balanced() -> None:

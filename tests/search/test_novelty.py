@@ -146,39 +146,60 @@ def test_the_table_names_the_best_document_and_its_passage(words: Index) -> None
 
 
 PAPER = document(("1 Pumps", BODY), ("2.1 Valves, new", BODY), ("References", CITED))
+PATENT = document(("Background", BODY), ("What we protect", BODY), ("References", CITED))
+WITH_KINDS = replace(PATENT, metadata={"kind.claims": ["What we protect"], "kind.old": "2. BACKGROUND", "kind": "B1"})
+OWN = replace(document(("Abstract", BODY), ("Methods", BODY)), metadata={"kind.front": ["Abstract"]})
+NESTED = Document(
+    *("p", "p", "Claims A trap. Claim 1 A door."),
+    (Section("Claims", ("Claims",), 0, 15), Section("Claim 1", ("Claims", "Claim 1"), 15, 30)),
+)
+USUAL = {
+    "What is claimed is:": "claims",
+    "Patentansprüche": "claims",
+    "ABSTRACT OF THE DISCLOSURE": "abstract",
+    "Detailed Description of the Invention": "description",
+    "3 Materials and Methods": "methods",
+    "5. Concluding remarks": "conclusions",
+}
 
 
-def test_names_are_headings_kinds_and_numbers() -> None:
-    assert section_weights(PAPER, {"pumps": 3}) == (3, 1, 1)
-    assert section_weights(PAPER, {"2.1 valves, NEW": 0.5}) == (1, 0.5, 1)
-    assert section_weights(PAPER, {"references": 0, "body": 2}) == (2, 2, 0)
-    assert section_weights(PAPER, {"3": 7}) == (1, 1, 7)
+@pytest.mark.parametrize(
+    ("query", "weights", "expected"),
+    [
+        (PAPER, {"pumps": 3}, (3, 1, 1)),
+        (PAPER, {"2.1 valves, NEW": 0.5}, (1, 0.5, 1)),
+        (PAPER, {"references": 0, "body": 2}, (2, 2, 0)),
+        (PAPER, {"3": 7}, (1, 1, 7)),
+        (PAPER, {"body": 2, "pumps": 3, "1": 4}, (4, 2, 1)),  # the most specific name counts
+        (PAPER, {"body": 2, "pumps": 3}, (3, 2, 1)),
+        (PAPER, {"appendix": 0, "claims": 3}, ()),  # kinds that it lacks
+        (PAPER, {"pumps": 1, "references": 1.0}, ()),
+        (NESTED, {"claims": 3}, (3, 3)),  # a heading above names its sections
+        (NESTED, {"claims": 3, "claim 1": 5}, (3, 5)),
+        (WITH_KINDS, {"claims": 3, "old": 0.5}, (0.5, 3, 1)),
+        (WITH_KINDS, {"claims": 3, "what we protect": 2, "body": 7}, (7, 2, 1)),
+        (OWN, {"front": 2, "body": 3}, (2, 3)),  # a kind of the metadata counts before that of the heading
+        *((document((heading, BODY), ("Pumps", BODY)), {kind: 3}, (3, 1)) for heading, kind in USUAL.items()),
+    ],
+)
+def test_sections_are_named_by_numbers_headings_and_kinds(
+    query: Document, weights: dict[str, float], expected: tuple[float, ...]
+) -> None:
+    assert section_weights(query, weights) == expected
 
 
-def test_the_most_specific_name_counts() -> None:
-    assert section_weights(PAPER, {"body": 2, "pumps": 3, "1": 4}) == (4, 2, 1)
-    assert section_weights(PAPER, {"body": 2, "pumps": 3}) == (3, 2, 1)
-
-
-def test_a_heading_above_names_its_sections() -> None:
-    text = "Claims A trap. Claim 1 A door."
-    sections = (Section("Claims", ("Claims",), 0, 15), Section("Claim 1", ("Claims", "Claim 1"), 15, 30))
-    patent = Document("p", "p", text, sections)
-    assert section_weights(patent, {"claims": 3}) == (3, 3)
-    assert section_weights(patent, {"claims": 3, "claim 1": 5}) == (3, 5)
-
-
-def test_a_kind_that_the_query_lacks_is_no_error() -> None:
-    assert section_weights(PAPER, {"appendix": 0, "claims": 3}) == ()
+def test_the_metadata_gives_kinds_to_headings() -> None:
+    assert names_of_sections(WITH_KINDS) == [
+        ("1", "background", "old", "body"),
+        ("2", "what we protect", "claims", "body"),
+        ("3", "references"),
+    ]
+    assert names_of_sections(OWN)[0] == ("1", "abstract", "front", "body")
 
 
 def test_kinds_of_weight_0_are_found_by_their_own_names() -> None:
     weights = {"7 References": 0, "appendix": 0.5, "body": 0, "pumps": 0, "Boilerplate": 0}
     assert kinds_without_weight(weights) == {SectionKind.REFERENCES, SectionKind.BOILERPLATE}
-
-
-def test_weights_of_one_count_as_none() -> None:
-    assert section_weights(PAPER, {"pumps": 1, "references": 1.0}) == ()
 
 
 @pytest.mark.parametrize(
@@ -219,44 +240,6 @@ def test_weights_are_read_from_a_text() -> None:
 def test_a_text_that_is_no_list_of_weights_is_refused(text: str, message: str) -> None:
     with pytest.raises(QueryError, match=message):
         parse_weights(text)
-
-
-PATENT = document(("Background", BODY), ("What we protect", BODY), ("References", CITED))
-WITH_KINDS = replace(PATENT, metadata={"kind.claims": ["What we protect"], "kind.old": "2. BACKGROUND", "kind": "B1"})
-
-
-def test_the_metadata_gives_kinds_to_headings() -> None:
-    assert names_of_sections(WITH_KINDS) == [
-        ("1", "background", "old", "body"),
-        ("2", "what we protect", "claims", "body"),
-        ("3", "references"),
-    ]
-    assert section_weights(WITH_KINDS, {"claims": 3, "old": 0.5}) == (0.5, 3, 1)
-
-
-def test_a_kind_of_the_metadata_is_less_specific_than_a_heading() -> None:
-    assert section_weights(WITH_KINDS, {"claims": 3, "what we protect": 2, "body": 7}) == (7, 2, 1)
-
-
-def test_a_kind_of_the_metadata_counts_before_that_of_the_heading() -> None:
-    own = replace(document(("Abstract", BODY), ("Methods", BODY)), metadata={"kind.front": ["Abstract"]})
-    assert section_weights(own, {"front": 2, "body": 3}) == (2, 3)
-    assert names_of_sections(own)[0] == ("1", "abstract", "front", "body")
-
-
-@pytest.mark.parametrize(
-    ("heading", "kind"),
-    [
-        ("What is claimed is:", "claims"),
-        ("Patentansprüche", "claims"),
-        ("ABSTRACT OF THE DISCLOSURE", "abstract"),
-        ("Detailed Description of the Invention", "description"),
-        ("3 Materials and Methods", "methods"),
-        ("5. Concluding remarks", "conclusions"),
-    ],
-)
-def test_usual_headings_name_a_kind(heading: str, kind: str) -> None:
-    assert section_weights(document((heading, BODY), ("Pumps", BODY)), {kind: 3}) == (3, 1)
 
 
 def test_sections_of_json_have_kinds() -> None:

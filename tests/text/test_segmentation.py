@@ -64,20 +64,27 @@ def test_merged_sections_count_every_headed_part_once(lengths: list[int]) -> Non
     assert sum(section.n_merged for section in divide(text, headings)) == len(lengths)
 
 
-def test_an_empty_text_has_no_section() -> None:
-    assert divide("") == ()
+LONG = "x" * 300
 
 
-def test_a_text_without_headings_is_one_section() -> None:
-    assert divide("Only this.") == (Section("", (), 0, 10),)
-
-
-def test_text_before_the_first_heading_is_a_section_of_its_own() -> None:
-    text = "p" * 300 + "\n" + "Intro\n" + "i" * 300
-    assert divide(text, [Heading("Intro", 1, 301)]) == (
-        Section("", (), 0, 301),
-        Section("Intro", ("Intro",), 301, len(text)),
-    )
+@pytest.mark.parametrize(
+    ("parts", "sections"),
+    [
+        ([], []),
+        ([("", "Only this.")], [Section("", (), 0, 10)]),
+        ([("", f"{LONG}\n"), ("Intro", LONG)], [Section("", (), 0, 301), Section("Intro", ("Intro",), 301, 607)]),
+        ([("A", ""), ("B", LONG)], [Section("B", ("B",), 0, 304, n_merged=2)]),
+        ([("A", f"{LONG}\n"), ("B", "bye")], [Section("A", ("A",), 0, 308, n_merged=2)]),
+    ],
+    ids=["none", "no heading", "text before a heading", "a tiny one joins the next", "a tiny last one the one before"],
+)
+def test_a_text_is_divided_at_its_headings(parts: list[tuple[str, str]], sections: list[Section]) -> None:
+    text, headings = "", []
+    for heading, body in parts:
+        if heading:
+            headings.append(Heading(heading, 1, len(text)))
+        text += f"{heading}\n{body}" if heading else body
+    assert divide(text, headings) == tuple(sections)
 
 
 def test_a_path_holds_the_headings_above() -> None:

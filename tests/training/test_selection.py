@@ -265,20 +265,22 @@ def lexical(pairs: Judgments | None = None, **options: float) -> Miner:
     return lexical_miner(training_corpus(documents, pairs or {}), **options)  # type: ignore[arg-type]
 
 
-def test_words_find_documents_that_share_rare_ones_first() -> None:
-    """Rare shared words count more; counted by hand: zebra is in 2 texts, near in 2, street in 3, house in 3."""
-    assert lexical()("query") == ["rare", "common", "house"]
-    assert lexical(depth=1)("query") == ["rare"]
-
-
-def test_lexical_negatives_leave_out_related_and_too_similar_documents() -> None:
-    assert lexical({"query": {"rare": 1}})("query") == ["common", "house"]
-    assert lexical({"query": {"house": 1}}, margin=1.0)("query") == []
-
-
-@pytest.mark.parametrize("query_id", ["words", "signs"])
-def test_a_query_of_nothing_but_stop_words_or_signs_has_no_negatives(query_id: str) -> None:
-    assert lexical()(query_id) == []
+@pytest.mark.parametrize(
+    ("query_id", "related", "options", "expected"),
+    [
+        # Counted by hand: zebra is in 2 texts, near in 2, street in 3, house in 3.
+        ("query", {}, {}, ["rare", "common", "house"]),
+        ("query", {}, {"depth": 1}, ["rare"]),
+        ("query", {"rare": 1}, {}, ["common", "house"]),
+        ("query", {"house": 1}, {"margin": 1.0}, []),
+        ("words", {}, {}, []),
+        ("signs", {}, {}, []),
+    ],
+)
+def test_lexical_negatives_share_rare_words_first_and_are_neither_related_nor_too_similar(
+    query_id: str, related: dict[str, int], options: dict[str, float], expected: list[str]
+) -> None:
+    assert lexical({"query": related} if related else {}, **options)(query_id) == expected
 
 
 def test_a_corpus_without_words_has_no_negatives() -> None:
