@@ -163,6 +163,13 @@ _EdgePlace: TypeAlias = tuple[str, float, int]  # mask, size, height on the page
 _PageNumber: TypeAlias = tuple[bool, int, int]  # is Arabic, number minus index of the page, height on the page
 
 
+STAMP = re.compile(  # of electronic filing
+    r"(?:Appellate\s|USCA\w{0,4}\s)?Case:?\s*#?\s*\d[\w:.-]{3,30},?\s"
+    r"(?:[^\n]{0,80}?\b(?:Document|Doc\b|Filed|Entry|Page)){2}[^\n]{0,60}\d$",
+    re.IGNORECASE,
+)
+
+
 def without_running_heads(lines: Sequence[Line]) -> list[Line]:
     """Leave out running heads and page numbers.
 
@@ -171,7 +178,7 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
     type; or if it starts or ends with a number that counts with the pages; or if it is one
     of the outermost lines and is nothing but a page number. A line in large type is a
     title and stays, unless it repeats on many pages. The name of a part of an opinion
-    stays where it is new.
+    stays where it is new. A stamp of electronic filing is left out wherever it stands.
     """
     size = body_size(lines)
     largest = _LARGEST * size
@@ -199,6 +206,7 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
         }
         dropped |= {id(line) for line in _outer(page) if line.size <= largest and alone & _page_numbers(line)}
         dropped -= {id(line) for line in page if CONTENT.match(line.text)}
+        dropped |= {id(line) for line in page if STAMP.match(line.text)}
         name = next((line for line in _edges(page, _EDGE_LINES + 1, 2) if is_part_of_opinion(line.text)), None)
         if name is not None:
             dropped = dropped - {id(name)} if name.text != part else dropped | {id(name)} if dropped else dropped

@@ -36,14 +36,17 @@ _LETTER = re.compile(r"(?P<number>[A-Z](?:\.\d{1,3}){1,5}|[A-Z](?=\.))(?P<dot>\.
 _ROMAN = re.compile(r"(?P<number>[IVX]{1,6})\.[ \t]{1,4}(?P<title>\S.*)$")
 _NAMES = {
     "book": 1, "part": 1, "title": 1, "appendix": 1, "annex": 1, "schedule": 1,
-    "chapter": 2, "item": 2, "section": 3, "article": 3, "rule": 3, "clause": 3, "§": 3, "§§": 3,
+    "chapter": 2, "item": 2, "items": 2, "section": 3, "article": 3, "rule": 3, "clause": 3, "§": 3, "§§": 3,
 }  # fmt: skip
 _NAMED = re.compile(
     rf"(?P<name>{'|'.join(sorted(_NAMES, key=len, reverse=True))})\s{{0,3}}"
-    r"(?P<number>(?:\d+[a-z]?(?:\.\d+)*|[IVXLC]+|[A-Z])\b)"
-    r"(?:[ \t]*(?P<mark>[.:)\u2013\u2014-])?[ \t]*(?P<title>\S.*)?)$",
+    r"(?P<number>(?:\d+[a-z]?(?:\.\d+)*(?: and \d[a-z]?)?|[IVXLC]+|[A-Z]"
+    r"|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)"
+    r"(?:\(T\))?(?:[ \t]*(?P<mark>[.:)\u2013\u2014-])?[ \t]*(?P<title>\S.*)?)$",
     re.IGNORECASE,
 )
+_ITEM = re.compile(r"[ \t]{0,40}items? \d{1,2}[a-z]?\b", re.IGNORECASE)  # of filings, maybe indented and long
+_ITEM_TITLE = re.compile(r"(?:[A-Z(][\w'\u2019)-]*,?|[a-z]{1,7},?)(?: (?:[A-Z(][\w'\u2019)-]*,?|&|[a-z]{1,7},?))*\.?")
 _AFTER_ITEM = re.compile(r"(?<=[.:])\s{2,}(?=\S)")  # of filings: "Item 1A.      Risk Factors"
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _MAX_TITLE_CHARS, _MAX_TITLE_WORDS = 100, 14
@@ -133,10 +136,10 @@ def _named(line: str) -> Numbered | None:
     match = _NAMED.match(line)
     if match is None or line[0].islower():
         return None
-    title = match["title"] or ""
-    if title and not (_starts_title(title) and could_be_title(title)):
+    title, name = match["title"] or "", match["name"].lower()
+    is_item = name in ("item", "items") and match["mark"] is not None and _ITEM_TITLE.fullmatch(title) is not None
+    if title and not (_starts_title(title) and (is_item or could_be_title(title))):
         return None
-    name = match["name"].lower()
     if title and match["mark"] is None and name not in ("§", "§§") and not line[: match.end("name")].isupper():
         return None  # "Section 3 Title" is as often the start of a sentence
     return Numbered(Kind.NAMED, (), _NAMES[name], title)
@@ -192,6 +195,7 @@ _PART_OF_PAPER = re.compile(
     r"|procedural history|questions? presented|relief|remed(?:y|ies)|standards? of review|statement of|summary)\b",
     re.IGNORECASE,
 )
+_IN_PARENTHESES = re.compile(r"\A[ \t]*\([^()\n]{1,80}\)[ \t]*\n+")  # below a cause of action
 _MOST_LINES = 3  # of a heading
 _MOST_ASIDE = 3  # characters from the middle of the first line
 _SENTENCE_END = re.compile(r"[.?!:*][\"'\u201d\u2019)\]]*\d{0,3}$")
@@ -370,7 +374,9 @@ def _opening(lines: Sequence[_Centred]) -> list[_Centred]:
         is_above = above is not None and above.title == line.above.strip()
         is_over = bool(found and first.strip()) and found[-1].title.startswith(first.strip())
         before, after = line.above.strip(), line.below.strip()
-        is_alone = not before and not after
+        is_alone = not (before or after)
+        if line.title.isupper() and (not before or _SENTENCE_END.search(before)):  # in text without blank lines
+            is_alone |= not after[:1].islower() and line.number is None
         if line.is_bare:  # between the last line of a paragraph and the first of the next
             opens = is_over or not after or after[0].isupper() or not after[0].isalnum()
             is_alone = opens and (is_above or not before or _SENTENCE_END.search(before) is not None)
@@ -383,7 +389,7 @@ def _opening(lines: Sequence[_Centred]) -> list[_Centred]:
 
 def _is_prose(line: _Centred) -> bool:
     """Whether the text below a line is not centred itself, and no verse."""
-    block = line.body.partition("\n\n")[0].split("\n")
+    block = _IN_PARENTHESES.sub("", line.body).partition("\n\n")[0].split("\n")
     if not block[0].strip() or len(block[0]) - len(block[0].lstrip()) > line.indent - 4:
         return False
     rows = [row.strip() for row in block if row.strip()]
@@ -444,8 +450,8 @@ _KNOWN = frozenset([
     "abstract", "introduction", "background", "summary", "overview", "motivation", "preface", "foreword", "conclusion",
     "conclusions", "discussion", "methods", "method", "methodology", "results", "evaluation", "experiments",
     "references", "bibliography", "acknowledgements", "acknowledgments", "appendix", "contents", "specification",
-    "rationale", "limitations", "glossary", "claims", "description", "beschreibung", "patentansprüche", "ansprüche",
-    "zusammenfassung", "einleitung", "revendications", "résumé", "reivindicaciones", "syllabus",
+    "table of contents", "rationale", "limitations", "glossary", "claims", "description", "beschreibung", "ansprüche",
+    "patentansprüche", "zusammenfassung", "einleitung", "revendications", "résumé", "reivindicaciones", "syllabus",
 ])  # fmt: skip
 _ENOUGH_RULED = 3  # a text with this many underlined headings uses no other kind
 _RUNNING_HEAD = 3  # a line that occurs this often, digits aside, is no heading
@@ -536,13 +542,17 @@ def _candidates(lines: Sequence[str], starts: Sequence[int]) -> Iterator[_Line]:
     is_indented = _share(lines, lambda line: line.startswith("  ")) > 0.6
     for number, line in enumerate(lines):
         is_first = not number or not lines[number - 1].strip() or line.startswith("\f")
-        if not is_first or not line.strip() or len(line) > _MAX_CHARS:
+        if not is_first or not line.strip():
             continue
+        below = lines[number + 1] if number + 1 < len(lines) else ""
         indent = len(line) - len(line.lstrip(" \f"))
-        if indent > _MAX_INDENT or line.strip()[0] in "|+>-*":
+        if _ITEM.match(line):
+            goes_on = below.strip() and not "".join(lines[number + 2 : number + 3]).strip()
+            if goes_on and parse(whole := f"{line.rstrip()} {below.strip()}") is not None:
+                line, below = whole, ""
+        elif len(line) > _MAX_CHARS or indent > _MAX_INDENT or line.strip()[0] in "|+>-*":
             continue
         body = next((below for below in lines[number + 1 : number + 4] if below.strip()), "")
-        below = lines[number + 1] if number + 1 < len(lines) else ""
         yield _Line(line, starts[number], below, is_indented and indent == 0 and body.startswith("  "))
 
 

@@ -259,6 +259,16 @@ def test_years_at_the_ends_of_lines_stay() -> None:
     assert without_line_numbers(lines) == lines
 
 
+def test_a_stamp_of_electronic_filing_is_left_out_wherever_it_stands() -> None:
+    stamps = [
+        "Case: 20-15 Document: 0011 Page: 1 Date Filed: 12/22/2020 Entry ID: 63",
+        "Case 17-35, Document 1-1, Page1 of 2",
+    ]
+    prose = ["Case 17-35 is no stamp.", "The document was filed on page 1"]
+    lines = [line(text, 700 - 12 * row) for row, text in enumerate([prose[0], stamps[0], stamps[1], prose[1]])]
+    assert [one.text for one in without_running_heads(lines)] == prose
+
+
 def test_parts_of_opinions_and_notes_at_the_edges_are_no_running_heads() -> None:
     parts = ["Syllabus", "Syllabus", "Opinion of the Court", "Opinion of the Court"]
     pages = [

@@ -166,9 +166,14 @@ _INSIDE = "".join(
         ("\f".join(f"{page}\n\n        {'i' * n}\n" for n, page in enumerate(_PROSE[:3], 1)), 3, {"running_heads": 3}),
         (_INSIDE, 0, {"running_heads": 12}),
         ("\n\f".join(map(numbered_page, ["Gate", "Weir"])), 0, {"line_numbers": 50}),
+        (
+            "\n".join(f"{numbered_page('Gate')}\n26\n27               - {n} -" for n in (1, 2)),
+            0,
+            {"line_numbers": 54, "running_heads": 2},
+        ),
         (numbered_page("Gate"), 0, {}),
     ],
-    ids=["prose", "roman", "prose beside heads", "line numbers", "one list"],
+    ids=["prose", "roman", "prose beside heads", "line numbers", "feet without feeds", "one list"],
 )
 def test_furniture_is_told_from_prose(text: str, n_prose: int, left_out: dict[str, int]) -> None:
     document = read(text.encode(), "a.txt", "a.txt")
@@ -193,6 +198,20 @@ _BODY = "\n\n" + "The keeper of the lock asks for return of the toll, and the we
          "LIME QUARRIES       Defendant", "HARBOUR TRUST LIMITED v. LIME QUARRIES", {"date": "2021-07-09"}),
         ("STATE OF GOOLE,\n\n   Respondent,\n\n vs.\n\nANN VANE,\n\n    Petitioner.\n\nSupreme Court Case No. SC-21-12",
          "STATE OF GOOLE v. ANN VANE", {"docket": "SC-21-12"}),
+        ("COURT OF APPEALS\n\nWEIR TRUST, a lock corporation,          No. 19-15\n          Plaintiff,\n"
+         "                                         D.C. No.\n             v.                       3:18-cv-1\n\n"
+         "LIME QUARRIES, INC.,\n          Defendant.              OPINION", "WEIR TRUST v. LIME QUARRIES, INC.",
+         {"docket": "19-15"}),
+        ("COURT OF APPEALS\n\nAnn Vane, :\nAppellee, : No. 19AP-1\nv. : (C.P.C. No. 18CV-2)\nLime Works, : (REGULAR)",
+         "Ann Vane v. Lime Works", {"docket": "19AP-1"}),
+        ("COURT OF APPEALS\n\nOAK, INC. dba\nWEIR AND\nGATE,\nPlaintiff,\nversus\nLIME WORKS; ANN VANE\nand DOES 1,\n",
+         "OAK, INC. dba WEIR AND GATE v. LIME WORKS", {}),
+        ("COURT OF APPEALS\n\nWEIR TRUST, )\n)\nAppellant, )\n) Goole County\nvs. ) No. 17\nELM, in her office )\n)\n",
+         "WEIR TRUST v. ELM", {}),
+        ("COURT OF APPEALS\n\nRe: No. 17-3, Elm Co. v. Ann Vane, et al\n\nClerk of Court", "Elm Co. v. Ann Vane",
+         {"court": "COURT OF APPEALS"}),
+        ("IN THE COURT OF GOOLE\n\nIN RE: Oak Filters\nLiability Litigation,\nNo. 15", "IN RE: Oak Filters Liability "
+         "Litigation", {}),
         ("5 U.S. 3\n\nHARBOUR TRUST\nv.\nLIME CO.\n\nSupreme Court of Goole.", "HARBOUR TRUST v. LIME CO.", {}),
     ],
 )  # fmt: skip
@@ -216,6 +235,7 @@ _ITEMS = [("Item 1.", "Business"), ("Item 7A.", "Market Risk of Pumps")]
     [
         ("a.txt", "{} {}\n\n" + BODY + "\n\n"),
         ("b.txt", "{}        {}\n\n" + BODY + "\n\n"),
+        ("c.txt", "     {} {}\n\n" + BODY + "\n\n"),
         ("a.html", "<p><b>{} {}</b></p><p>" + BODY),
         ("b.html", "<div><span style='font-weight:700'>{}</span> <span style='font-weight:700'>{}</span></div>" + BODY),
         ("c.html", "<table><tr><td>{}</td><td>{}</td></tr></table><p>" + BODY),
@@ -226,6 +246,13 @@ def test_the_items_of_a_filing_are_headings(name: str, form: str) -> None:
     assert isinstance(document, Document)
     titles = [" ".join(section.heading.split()) for section in document.sections]
     assert titles == ["Item 1. Business", "Item 7A. Market Risk of Pumps"]
+
+
+def test_the_title_and_the_author_of_a_book_stand_in_its_head() -> None:
+    head = "The Project Gutenberg eBook of The Lock\n\nFor anyone.\n\nTitle: The Lock\n\nAuthor: Ann Vane\n\n"
+    document = read(f"{head}Chapter One\n\n{BODY}".encode(), "a.txt", "a.txt")
+    assert (document.title, document.metadata["authors"]) == ("The Lock", ["Ann Vane"])
+    assert document.sections[-1].heading == "Chapter One"
 
 
 def test_items_in_sentences_links_and_tables_are_no_headings() -> None:

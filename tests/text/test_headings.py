@@ -28,6 +28,12 @@ def titles(text: str) -> list[tuple[int, str]]:
         (f"=====\nTitle\n=====\n\nFirst\n-----\n{TEXT}\nDeeper\n~~~~~~\n{TEXT}\nSecond\n------\n{TEXT}",
          [(1, "Title"), (2, "First"), (3, "Deeper"), (2, "Second")]),
         (f"{TEXT}\nSUMMARY OF THE INVENTION\n\n{TEXT}", [(1, "SUMMARY OF THE INVENTION")]),
+        (f"ITEM 9A(T). CONTROLS\n\n{TEXT}\n\n  Items 1 and 2. Business.\n\n{TEXT}\n\n"
+         "Item 5. Market for Registrant's Common Equity, Related Stockholder Matters and Issuer\n"
+         f"Purchases of Equity Securities\n\n{TEXT}",
+         [(2, "ITEM 9A(T). CONTROLS"), (2, "Items 1 and 2. Business."), (2, "Item 5. Market for Registrant's Common "
+          "Equity, Related Stockholder Matters and Issuer Purchases of Equity Securities")]),
+        (f"{TEXT}\n{' ' * 16}FIRST CAUSE OF ACTION\n{' ' * 20}(Negligence)\n{TEXT}", [(1, "FIRST CAUSE OF ACTION")]),
         (f"{TEXT}\nMAX_SIZE = 10\n\n{TEXT}\nEND\n\n{TEXT}\nIF (A > B) THEN C\n\n{TEXT}", []),
         ("PLEASE READ THIS\n\nALL OF IT\n\nNOW AND HERE\n\nso be it\n", []),
         (f"CHAPTER II\n\nArticle 5\n\n{TEXT}\nArticle 6: Duties\n\n{TEXT}",
@@ -39,7 +45,8 @@ def titles(text: str) -> list[tuple[int, str]]:
         (f"1. Introduction\n\n2. Methods\n\n{TEXT}\n1. Introduction\n\n{TEXT}", [(1, "1. Introduction")]),
         (f"{TEXT}\n3.11 Python was released then, and it is the one that we use\nin all of this.\n", []),
     ],
-    ids=["numbers nest", "letters under roman numbers", "underlines set levels by first use", "capitals", "code",
+    ids=["numbers nest", "letters under roman numbers", "underlines set levels by first use", "items",
+         "capitals in the middle", "capitals", "code",
          "paragraphs in capitals", "articles under chapters", "list", "tight list", "contents",
          "contents without page numbers", "sentence with a number"],
 )  # fmt: skip
