@@ -227,8 +227,8 @@ def term_rows(table: TermTable, statistics: TermStatistics, terms: NDArray[np.ui
     if terms is None:
         terms = _heaviest(table.terms, weights, table.n_documents)
     at = np.minimum(np.searchsorted(terms, table.terms), max(0, len(terms) - 1))
-    kept = terms[at] == table.terms if len(terms) else np.zeros(len(table.terms), bool)
-    rows, columns, weights = table.rows()[kept], at[kept], weights[kept]
+    is_kept = terms[at] == table.terms if len(terms) else np.zeros(len(table.terms), bool)
+    rows, columns, weights = table.rows()[is_kept], at[is_kept], weights[is_kept]
     norms = np.sqrt(np.bincount(rows, weights**2, table.n_documents))
     return TermRows(terms, rows, columns, weights / norms[rows], table.n_documents)
 
@@ -236,10 +236,10 @@ def term_rows(table: TermTable, statistics: TermStatistics, terms: NDArray[np.ui
 def _heaviest(terms: NDArray[np.uint32], weights: NDArray[np.float64], n_documents: int) -> NDArray[np.uint32]:
     # Rare terms weigh most: those of two documents alone would give an axis to each pair of near-duplicates.
     fewest = int(np.clip(n_documents // _PER_DOCUMENT, *_FEWEST_DOCUMENTS))
-    found, places, counts = np.unique(terms, return_inverse=True, return_counts=True)
-    sums = np.where(counts >= fewest, np.bincount(places, weights, len(found)), 0.0)
+    distinct, places, counts = np.unique(terms, return_inverse=True, return_counts=True)
+    sums = np.where(counts >= fewest, np.bincount(places, weights, len(distinct)), 0.0)
     best = np.argsort(-sums, kind="stable")[:MOST_TERMS]
-    return np.sort(found[best[sums[best] > 0]])
+    return np.sort(distinct[best[sums[best] > 0]])
 
 
 def project_vectors(vectors: Vectors) -> Projection:
@@ -298,7 +298,7 @@ def _shares(points: Points, variance: float) -> tuple[float, float]:
 Rows = slice | list[int] | NDArray[np.bool_]
 
 MOST_DOCUMENTS = 10_000  # documents on a map; a larger corpus is sampled by the hash of the doc_ids
-_GROUPS = len(COLOURS) - 1  # values of a field with a colour of their own; the last colour is that of the query
+_HUES = len(COLOURS) - 1  # values of a field, or clusters; the last colour is of the query and of unnamed clusters
 _NO_VALUE, _OTHERS = "no value", "other values"
 _TITLE_CHARACTERS = 44
 _AWAY = 12.0  # points from a hit to its number
@@ -358,8 +358,8 @@ def corpus_map(
     chosen = index.matching(where)
     if len(chosen) > MOST_DOCUMENTS:
         order = sample_order(snapshot.doc_ids())
-        kept = np.array([index.position(doc_id) for doc_id in keep], np.int64)
-        chosen = np.union1d(order[np.isin(order, chosen)][:MOST_DOCUMENTS], kept)
+        wanted = np.array([index.position(doc_id) for doc_id in keep], np.int64)
+        chosen = np.union1d(order[np.isin(order, chosen)][:MOST_DOCUMENTS], wanted)
     if snapshot.language is None or snapshot.has_vectors[chosen].sum() * 2 >= max(1, len(chosen)):
         chosen = chosen[snapshot.has_vectors[chosen]]
         projection, at = _of_vectors(index, chosen, query)
@@ -393,31 +393,31 @@ def _of_words(index: Mapped, chosen: Positions, query: Document | str | None) ->
     return projection, projection.place(term_rows(own, statistics, rows.terms).dense())
 
 
-def plot_map(index: Mapped, made: CorpusMap, *, result: Result | None = None, by: str | None = None) -> Plot:
+def plot_map(index: Mapped, corpus: CorpusMap, *, result: Result | None = None, by: str | None = None) -> Plot:
     """Draw a map."""
-    figure, axes = _map_figure(made)
-    _draw_documents(axes, made, None if by is None else _groups(index.snapshot, made.positions, by), by)
+    figure, axes = _map_figure(corpus)
+    _draw_documents(axes, corpus, None if by is None else _groups(index.snapshot, corpus.positions, by), by)
     if result is not None:
-        _draw_hits(axes, index.snapshot, made, result)
-    if made.query is not None:
+        _draw_hits(axes, index.snapshot, corpus, result)
+    if corpus.query is not None:
         title = "query" if result is None else f"query: {_short(result.query.title)}"
-        x, y = made.query[0].tolist()
+        x, y = corpus.query[0].tolist()
         axes.scatter([x], [y], s=190, marker="*", color=COLOURS[-1], edgecolors="white", zorder=5, label=title)
     _add_legend(figure, axes)
     return figure
 
 
-def _map_figure(made: CorpusMap) -> tuple[Plot, Axes]:
+def _map_figure(corpus: CorpusMap) -> tuple[Plot, Axes]:
     """A figure without points, whose axes and title describe the map."""
     figure = Plot(figsize=(8, 6.5), facecolor="white", layout="constrained")
     axes = figure.add_subplot(xticks=[], yticks=[])
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
-    for number, (share, axis) in enumerate(zip(made.shares, (axes.xaxis, axes.yaxis), strict=True), start=1):
-        name = f"component {number}: {100 * share:.1f} % of the variance of {made.source}"
+    for number, (share, axis) in enumerate(zip(corpus.shares, (axes.xaxis, axes.yaxis), strict=True), start=1):
+        name = f"component {number}: {100 * share:.1f} % of the variance of {corpus.source}"
         axis.set_label_text(name, fontsize=9, color=DARK)
-    n_shown = len(made.positions)
-    of = "" if n_shown == made.n_documents else f" of {made.n_documents:,}"
+    n_shown = len(corpus.positions)
+    of = "" if n_shown == corpus.n_documents else f" of {corpus.n_documents:,}"
     axes.set_title(f"{n_shown:,}{of} documents", loc="left", fontsize=11, color=DARK)
     return figure, axes
 
@@ -429,30 +429,30 @@ def _add_legend(figure: Plot, axes: Axes) -> None:
             figure.legend(loc="outside right upper", fontsize=8, frameon=False)
 
 
-def _draw_points(axes: Axes, made: CorpusMap, rows: Rows, size: float = 1.0, **style: object) -> None:
+def _draw_points(axes: Axes, corpus: CorpusMap, rows: Rows, size: float = 1.0, **style: object) -> None:
     """Draw some points of a map, of a size relative to that of a document; smaller where there are many."""
-    area = size * float(np.clip(6_000 / max(1, len(made.points)), _SMALL, _LARGE))
+    area = size * float(np.clip(6_000 / max(1, len(corpus.points)), _SMALL, _LARGE))
     look: dict[str, Any] = {"s": area, "linewidths": 0.4, "edgecolors": "white", **style}
-    axes.scatter(*made.points[rows].T, rasterized=len(made.points) > 2_000, **look)
+    axes.scatter(*corpus.points[rows].T, rasterized=len(corpus.points) > 2_000, **look)
 
 
-def _draw_documents(axes: Axes, made: CorpusMap, groups: list[str] | None, by: str | None) -> None:
+def _draw_documents(axes: Axes, corpus: CorpusMap, groups: list[str] | None, by: str | None) -> None:
     if groups is None:
-        _draw_points(axes, made, slice(None), color=COLOURS[0], alpha=0.8)
+        _draw_points(axes, corpus, slice(None), color=COLOURS[0], alpha=0.8)
         return
     names = np.array(groups)
     quiet = (_OTHERS, _NO_VALUE)
     ordered = [name for name, _ in Counter(groups).most_common() if name not in quiet]
-    for number, name in enumerate([*ordered, *(one for one in quiet if one in groups)]):
+    for number, name in enumerate([*ordered, *(name for name in quiet if name in groups)]):
         colour, marker = (FAINT, ".") if name in quiet else (COLOURS[number], MARKERS[number])
-        _draw_points(axes, made, names == name, color=colour, marker=marker, alpha=0.8, label=f"{by}: {name}")
+        _draw_points(axes, corpus, names == name, color=colour, marker=marker, alpha=0.8, label=f"{by}: {name}")
 
 
 def _groups(snapshot: Snapshot, positions: Positions, by: str) -> list[str]:
     """The value of a field for each document, if it is one of the most common; the first value of a list."""
     values = [_value(document.metadata.get(by)) for document, _ in snapshot.documents(positions)]
-    kept = {value for value, _ in Counter(v for v in values if v != _NO_VALUE).most_common(_GROUPS)}
-    return [value if value in kept or value == _NO_VALUE else _OTHERS for value in values]
+    common = {value for value, _ in Counter(v for v in values if v != _NO_VALUE).most_common(_HUES)}
+    return [value if value in common or value == _NO_VALUE else _OTHERS for value in values]
 
 
 def _value(value: object) -> str:
@@ -461,31 +461,31 @@ def _value(value: object) -> str:
     return _NO_VALUE if value is None or value == "" else _short(str(value))
 
 
-def _draw_hits(axes: Axes, snapshot: Snapshot, made: CorpusMap, result: Result) -> None:
+def _draw_hits(axes: Axes, snapshot: Snapshot, corpus: CorpusMap, result: Result) -> None:
     """Draw a ring around each hit with its rank, and a line from the query to the hit."""
     for hit in result.hits:
-        at = _row_of(snapshot, made.positions, hit.doc_id)
+        at = _row_of(snapshot, corpus.positions, hit.doc_id)
         if at is None:
             continue
-        x, y = made.points[at].tolist()
-        if made.query is not None:
-            axes.plot([made.query[0, 0], x], [made.query[0, 1], y], color=FAINT, linewidth=0.6, zorder=1)
+        x, y = corpus.points[at].tolist()
+        if corpus.query is not None:
+            axes.plot([corpus.query[0, 0], x], [corpus.query[0, 1], y], color=FAINT, linewidth=0.6, zorder=1)
         label = f"{hit.rank}: {hit.score:.4f} {_short(hit.title)}"
         axes.scatter([x], [y], s=90, facecolors="none", edgecolors=COLOURS[-1], zorder=4, label=label)
-        _draw_number(axes, made, hit.rank, (x, y))
+        _draw_number(axes, corpus, hit.rank, (x, y))
 
 
-def _draw_number(axes: Axes, made: CorpusMap, number: int, point: tuple[float, float]) -> None:
+def _draw_number(axes: Axes, corpus: CorpusMap, number: int, point: tuple[float, float]) -> None:
     """Write a number beside a point."""
-    place = _away(axes, made, point)
+    place = _away(axes, corpus, point)
     drawn = axes.annotate(str(number), point, place, "data", "offset points", ha="center", va="center", zorder=6)
     drawn.set_fontsize(9)
     drawn.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
 
 
-def _away(axes: Axes, made: CorpusMap, point: tuple[float, float]) -> tuple[float, float]:
+def _away(axes: Axes, corpus: CorpusMap, point: tuple[float, float]) -> tuple[float, float]:
     """The offset of a number from its point, in points: away from the query or the middle, to avoid the lines."""
-    centre = made.points.mean(0) if made.query is None else made.query[0]
+    centre = corpus.points.mean(0) if corpus.query is None else corpus.query[0]
     corner = axes.transData.transform(point) - axes.transData.transform(centre)
     length = float(np.hypot(*corner))
     x, y = corner / length if length else (0.7, 0.7)
@@ -505,58 +505,58 @@ def _short(text: str) -> str:
 
 
 MOST_NAMED = 20  # clusters with a colour and a name; the largest
-_HUES = len(COLOURS) - 1  # black is for the clusters without a name
 
 
-def plot_clusters(index: Mapped, made: CorpusMap, pairs: Pairs, least: float | None = None) -> Plot:
+def plot_clusters(index: Mapped, corpus: CorpusMap, pairs: Pairs, least: float | None = None) -> Plot:
     """Draw the clusters of an index.
 
     Raises:
         QueryError: the score is below that of the pairs.
     """
     clusters = pairs.clusters(least)
-    figure, axes = _map_figure(made)
-    rows = {name: _row_of(index.snapshot, made.positions, name) for one in clusters for name, _ in one.members}
+    figure, axes = _map_figure(corpus)
+    members = [name for cluster in clusters for name, _ in cluster.members]
+    rows = {name: _row_of(index.snapshot, corpus.positions, name) for name in members}
     shown = {name: row for name, row in rows.items() if row is not None}
-    _draw_others(axes, made, list(shown.values()))
-    _draw_lines(axes, made, pairs, pairs.least if least is None else least, shown)
+    _draw_others(axes, corpus, list(shown.values()))
+    _draw_lines(axes, corpus, pairs, pairs.least if least is None else least, shown)
     for cluster in clusters[:MOST_NAMED]:
-        _draw_cluster(axes, made, cluster, shown)
-    _draw_unnamed(axes, made, clusters[MOST_NAMED:], shown)
-    n_members = sum(len(one.members) for one in clusters)
-    title = f"{axes.get_title('left')}, {n_members:,} in {len(clusters):,} clusters"
+        _draw_cluster(axes, corpus, cluster, shown)
+    _draw_unnamed(axes, corpus, clusters[MOST_NAMED:], shown)
+    title = f"{axes.get_title('left')}, {len(members):,} in {len(clusters):,} clusters"
     axes.set_title(title, loc="left", fontsize=11, color=DARK)
     _add_legend(figure, axes)
     return figure
 
 
-def _draw_others(axes: Axes, made: CorpusMap, members: Sequence[int]) -> None:
+def _draw_others(axes: Axes, corpus: CorpusMap, members: Sequence[int]) -> None:
     """Draw the documents that are in no cluster."""
-    is_other = np.ones(len(made.points), bool)
+    is_other = np.ones(len(corpus.points), bool)
     is_other[list(members)] = False
     if is_other.any():
-        _draw_points(axes, made, is_other, 0.6, color=FAINT, alpha=0.6, label="in no cluster")
+        _draw_points(axes, corpus, is_other, 0.6, color=FAINT, alpha=0.6, label="in no cluster")
 
 
-def _draw_lines(axes: Axes, made: CorpusMap, pairs: Pairs, least: float, shown: dict[str, int]) -> None:
+def _draw_lines(axes: Axes, corpus: CorpusMap, pairs: Pairs, least: float, shown: dict[str, int]) -> None:
     ends = [
-        (made.points[shown[pair.first]], made.points[shown[pair.second]])
+        (corpus.points[shown[pair.first]], corpus.points[shown[pair.second]])
         for pair in pairs
         if pair.score >= least and pair.first in shown and pair.second in shown
     ]
     axes.add_collection(LineCollection(ends, colors=FAINT, linewidths=0.7, zorder=1), autolim=False)
 
 
-def _draw_cluster(axes: Axes, made: CorpusMap, cluster: Cluster, shown: dict[str, int]) -> None:
+def _draw_cluster(axes: Axes, corpus: CorpusMap, cluster: Cluster, shown: dict[str, int]) -> None:
     own = [shown[name] for name, _ in cluster.members if name in shown]
-    size, there = len(cluster.members), f"{len(own):,} of " if len(own) < len(cluster.members) else ""
-    label = f"{cluster.number}: {there}{size:,} documents, {_short(cluster.members[0][1] or cluster.members[0][0])}"
-    points = made.points[own]
+    size = len(cluster.members)
+    shown_of = f"{len(own):,} of " if len(own) < size else ""
+    label = f"{cluster.number}: {shown_of}{size:,} documents, {_short(cluster.members[0][1] or cluster.members[0][0])}"
+    points = corpus.points[own]
     colour, marker = look_of(cluster.number)
-    _draw_points(axes, made, own, 1.4, color=colour, marker=marker, label=label)
+    _draw_points(axes, corpus, own, 1.4, color=colour, marker=marker, label=label)
     if own:
-        first = points[np.argmax(np.linalg.norm(points - made.points.mean(0), axis=1))]
-        _draw_number(axes, made, cluster.number, (float(first[0]), float(first[1])))
+        first = points[np.argmax(np.linalg.norm(points - corpus.points.mean(0), axis=1))]
+        _draw_number(axes, corpus, cluster.number, (float(first[0]), float(first[1])))
 
 
 def look_of(number: int) -> tuple[str, str]:
@@ -565,8 +565,8 @@ def look_of(number: int) -> tuple[str, str]:
     return COLOURS[hue], MARKERS[(hue + turn) % len(MARKERS)]
 
 
-def _draw_unnamed(axes: Axes, made: CorpusMap, clusters: Sequence[Cluster], shown: dict[str, int]) -> None:
+def _draw_unnamed(axes: Axes, corpus: CorpusMap, clusters: Sequence[Cluster], shown: dict[str, int]) -> None:
     own = [shown[name] for cluster in clusters for name, _ in cluster.members if name in shown]
     if own:
         label = f"{len(clusters):,} more cluster{'s' if len(clusters) > 1 else ''}"
-        _draw_points(axes, made, own, 0.8, color=COLOURS[-1], marker=".", label=label)
+        _draw_points(axes, corpus, own, 0.8, color=COLOURS[-1], marker=".", label=label)

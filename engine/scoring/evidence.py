@@ -22,7 +22,7 @@ r = 1, and with words and pairs weighted by their share of the query, see
 others, so that a copy of the query in a longer document scores 1, except for effects of how chunks are cut.
 
 Letters in shapes: L lengths of queries, I query chunks, J target chunks, N documents, R documents of the reference or
-of a list, K results, D width.
+of a list, D width.
 """
 
 from __future__ import annotations
@@ -38,16 +38,34 @@ from engine.encoders.encoder import Vectors
 from engine.errors import QueryError
 from engine.words.apart import ranges
 
+QUERY_BLOCK = 256  # query chunks multiplied at once
+NEAR = 1e-5  # more than float32 products of the same rows ever differ by the shapes of the matrices
+_PRODUCTS_AT_ONCE = 8_192  # products that are recomputed in float64 at once
+ROUNDING = 1e-6  # a margin below it is rounding, not evidence
+COMPONENTS = ("chunks", "words", "pairs")
+LEVELS = (50, 95, 99)  # percentiles of the scores of unrelated pairs
+_FEWEST_PER_EXCEEDING = 5  # documents of the reference for each that may be above a threshold
+
 
 @dataclass(frozen=True, slots=True)
-class RankedLists:
-    """For each query chunk the documents whose best chunk is nearest, best first.
+class Matches:
+    """For each query chunk its best match inside each target; of equal ones the first in reading order."""
 
-    Rows with fewer than R documents end in document -1 with similarity -inf.
-    """
+    similarities: Vectors  # (I, R) s_i(t)
+    chunks: NDArray[np.int64]  # (I, R) number of the matching chunk in its document, from 0; -1 below the floor
 
-    documents: NDArray[np.int64]  # (I, R) positions
-    similarities: Vectors  # (I, R) float32, falling along R
+    def of(self, targets: NDArray[np.int64]) -> Matches:
+        """The matches in some of the targets, in the order of the given columns."""
+        return Matches(self.similarities[:, targets], self.chunks[:, targets])
+
+    def put(self, targets: NDArray[np.int64], matches: Matches) -> None:
+        """Set the matches in some of the targets."""
+        self.similarities[:, targets], self.chunks[:, targets] = matches.similarities, matches.chunks
+
+
+def no_matches(n_queries: int, n_targets: int) -> Matches:
+    """Matches of query chunks in targets without vectors: similarity 0, no place."""
+    return Matches(np.zeros((n_queries, n_targets), np.float32), np.full((n_queries, n_targets), -1, np.int64))
 
 
 def segment_max(similarities: Vectors, starts: NDArray[np.int64]) -> Vectors:
@@ -62,118 +80,6 @@ def segment_max(similarities: Vectors, starts: NDArray[np.int64]) -> Vectors:
     """
     best: Vectors = np.maximum.reduceat(similarities, starts, axis=1)
     return best
-
-
-def empty_lists(n_queries: int) -> RankedLists:
-    """Lists without a document."""
-    return RankedLists(np.empty((n_queries, 0), np.int64), np.empty((n_queries, 0), np.float32))
-
-
-def best_by_document(positions: NDArray[np.int64], similarities: Vectors, length: int) -> RankedLists:
-    """Turn lists of chunks into lists of documents, each with its best chunk.
-
-    Args:
-        positions: (I, K) document of each chunk found, -1 where it does not count.
-        similarities: (I, K), in any order.
-        length: R.
-    """
-    chunks = _sorted(positions, np.where(positions >= 0, similarities, -np.inf).astype(np.float32))
-    first = first_places(chunks.documents, length)
-    rows, columns = np.nonzero(first)
-    rank = np.cumsum(first, axis=1)[rows, columns] - 1
-    documents = np.full((len(positions), length), -1, np.int64)
-    best = np.full((len(positions), length), -np.inf, np.float32)
-    documents[rows, rank] = chunks.documents[rows, columns]
-    best[rows, rank] = chunks.similarities[rows, columns]
-    return RankedLists(documents, best)
-
-
-def first_places(documents: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
-    """Where each row names one of its first `length` documents for the first time.
-
-    Args:
-        documents: (I, K), best first, -1 where there is no document.
-        length: most places marked in a row.
-
-    Returns:
-        (I, K) bool.
-    """
-    # The documents wanted are nearly always in the leading columns.
-    width = min(documents.shape[1], 2 * length)
-    while True:
-        first = _first_in_row(documents[:, :width])
-        if width == documents.shape[1] or (np.count_nonzero(first, axis=1) >= length).all():
-            break
-        width = min(documents.shape[1], 2 * width)
-    places = np.zeros(documents.shape, bool)
-    places[:, :width] = first & (np.cumsum(first, axis=1) <= length)
-    return places
-
-
-def _first_in_row(documents: NDArray[np.int64]) -> NDArray[np.bool_]:
-    row = np.arange(len(documents))[:, None]
-    keys = np.where(documents >= 0, row * (documents.max(initial=0) + 1) + documents, -1)
-    found, at = np.unique(keys, return_index=True)
-    first = np.zeros(documents.shape, bool)
-    first.ravel()[at[found >= 0]] = True
-    return first
-
-
-def merge(one: RankedLists, other: RankedLists, length: int) -> RankedLists:
-    """Join lists over different documents and keep the best `length`."""
-    documents = np.concatenate([one.documents, other.documents], axis=1)
-    similarities = np.concatenate([one.similarities, other.similarities], axis=1)
-    merged = _sorted(documents, similarities)
-    return RankedLists(merged.documents[:, :length], merged.similarities[:, :length])
-
-
-def with_rows(lists: RankedLists, rows: NDArray[np.bool_], others: RankedLists) -> RankedLists:
-    """Lists with some of their rows replaced.
-
-    Args:
-        lists: (I, R).
-        rows: (I,) True for the n rows to replace.
-        others: (n, S) the new rows, S any length.
-    """
-    width = max(lists.documents.shape[1], others.documents.shape[1])
-    documents = np.full((len(rows), width), -1, np.int64)
-    similarities = np.full((len(rows), width), -np.inf, np.float32)
-    for part, at in ((lists, np.arange(len(rows))), (others, np.flatnonzero(rows))):
-        documents[at], similarities[at] = -1, -np.inf
-        documents[at, : part.documents.shape[1]] = part.documents
-        similarities[at, : part.documents.shape[1]] = part.similarities
-    return RankedLists(documents, similarities)
-
-
-def _sorted(documents: NDArray[np.int64], similarities: Vectors) -> RankedLists:
-    order = np.argsort(-similarities, axis=1, kind="stable")
-    return RankedLists(np.take_along_axis(documents, order, axis=1), np.take_along_axis(similarities, order, axis=1))
-
-
-QUERY_BLOCK = 256  # query chunks multiplied at once
-NEAR = 1e-5  # more than float32 products of the same rows ever differ by the shapes of the matrices
-_PRODUCTS_AT_ONCE = 8_192  # products that are recomputed in float64 at once
-
-
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """For each query chunk its best match inside each target; of equal ones the first in reading order."""
-
-    similarities: Vectors  # (I, R) s_i(t)
-    chunks: NDArray[np.int64]  # (I, R) number of the matching chunk in its document, from 0; -1 below the floor
-
-    def of(self, targets: NDArray[np.int64]) -> Matches:
-        """The matches in some of the targets, in the order of the given columns."""
-        return Matches(self.similarities[:, targets], self.chunks[:, targets])
-
-    def put(self, targets: NDArray[np.int64], found: Matches) -> None:
-        """Set the matches in some of the targets."""
-        self.similarities[:, targets], self.chunks[:, targets] = found.similarities, found.chunks
-
-
-def no_matches(n_queries: int, n_targets: int) -> Matches:
-    """Matches of query chunks in targets without vectors: similarity 0, no place."""
-    return Matches(np.zeros((n_queries, n_targets), np.float32), np.full((n_queries, n_targets), -1, np.int64))
 
 
 def best_chunks(queries: Vectors, vectors: Vectors, starts: NDArray[np.int64]) -> Vectors:
@@ -208,15 +114,15 @@ def best_matches(
     best, places = [], []
     for block in _blocks(queries):
         similarities: Vectors = queries[block] @ vectors.T
-        found = segment_max(similarities, starts)
-        at = np.full(found.shape, -1, np.int64)
-        least = floor(found) if callable(floor) else floor[block]
-        rows, targets = np.nonzero(found >= least[:, None] - NEAR)
+        block_best = segment_max(similarities, starts)
+        chunks = np.full(block_best.shape, -1, np.int64)
+        least = floor(block_best) if callable(floor) else floor[block]
+        rows, targets = np.nonzero(block_best >= least[:, None] - NEAR)
         if len(rows):
-            near = _near(similarities, found, rows, targets, starts)
-            found[rows, targets], at[rows, targets] = _refined(queries[block], vectors, near, starts[targets])
-        best.append(found)
-        places.append(at)
+            near = _near(similarities, block_best, rows, targets, starts)
+            block_best[rows, targets], chunks[rows, targets] = _refined(queries[block], vectors, near, starts[targets])
+        best.append(block_best)
+        places.append(chunks)
     return Matches(np.concatenate(best), np.concatenate(places))
 
 
@@ -250,8 +156,8 @@ def _refined(
     # A few products at a time: if all documents are copies, all products are near the best.
     for first in range(0, len(exact), _PRODUCTS_AT_ONCE):
         some = slice(first, first + _PRODUCTS_AT_ONCE)
-        one, other = queries[near.query[some]].astype(np.float64), vectors[near.row[some]].astype(np.float64)
-        exact[some] = np.einsum("nd,nd->n", one, other)
+        query_rows, rows = queries[near.query[some]].astype(np.float64), vectors[near.row[some]].astype(np.float64)
+        exact[some] = np.einsum("nd,nd->n", query_rows, rows)
     # By pair, then falling similarity, then reading order: the first of each pair is its best.
     order = np.lexsort((near.row, -exact, near.pair))
     pair = near.pair[order]
@@ -261,41 +167,6 @@ def _refined(
 
 def _blocks(queries: Vectors) -> list[slice]:
     return [slice(first, first + QUERY_BLOCK) for first in range(0, len(queries), QUERY_BLOCK)]
-
-
-LEVELS = (50, 95, 99)  # percentiles of the scores of unrelated pairs
-
-
-@dataclass(frozen=True, slots=True)
-class Floor:
-    """Percentiles of the scores of unrelated documents for a query of one length."""
-
-    p50: float
-    p95: float
-    p99: float
-
-    def level(self, score: float) -> int:
-        """The highest of `LEVELS` that a score is above; 0 for a score above none."""
-        return max((level for level in LEVELS if score > getattr(self, f"p{level}")), default=0)
-
-
-@dataclass(frozen=True, slots=True)
-class FloorTable:
-    """The floor for queries of several lengths."""
-
-    lengths: NDArray[np.int64]  # (L,) characters, rising
-    scores: NDArray[np.float32]  # (L, 3) the percentiles `LEVELS`
-
-    def at(self, n_characters: int) -> Floor:
-        """The floor of a query, between the two nearest lengths on a logarithmic scale."""
-        length = math.log(max(1, n_characters))
-        known = np.log(self.lengths)
-        return Floor(*(round(float(np.interp(length, known, column)), 6) for column in self.scores.T))
-
-
-ROUNDING = 1e-6
-_FEWEST_PER_EXCEEDING = 5
-COMPONENTS = ("chunks", "words", "pairs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,13 +202,13 @@ class Scoring:
 
     def weights(self, *, vectors: bool = True, words: bool = True) -> dict[str, float]:
         """The weight v_c of each component; the weights of the available components sum to 1."""
-        given = {
+        available = {
             "chunks": self.chunk_weight * vectors,
             "words": self.word_weight * words,
             "pairs": self.pair_weight * words,
         }
-        total = sum(given.values())
-        return {name: weight / total if total else 0.0 for name, weight in given.items()}
+        total = sum(available.values())
+        return {name: weight / total if total else 0.0 for name, weight in available.items()}
 
 
 # Unrelated texts share many words and few pairs. In a test with sections planted in other documents, up to 30 % of
@@ -436,3 +307,30 @@ def combine(components: Components, weights: dict[str, float], root: float) -> N
     """The scores (N,) in [0, 1]."""
     added = [weights[name] * getattr(components, name) ** root for name in COMPONENTS]
     return np.asarray(sum(added), np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Percentiles of the scores of unrelated documents for a query of one length."""
+
+    p50: float
+    p95: float
+    p99: float
+
+    def level(self, score: float) -> int:
+        """The highest of `LEVELS` that a score is above; 0 for a score above none."""
+        return max((level for level in LEVELS if score > getattr(self, f"p{level}")), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class FloorTable:
+    """The floor for queries of several lengths."""
+
+    lengths: NDArray[np.int64]  # (L,) characters, rising
+    scores: NDArray[np.float32]  # (L, 3) the percentiles `LEVELS`
+
+    def at(self, n_characters: int) -> Floor:
+        """The floor of a query, between the two nearest lengths on a logarithmic scale."""
+        length = math.log(max(1, n_characters))
+        known = np.log(self.lengths)
+        return Floor(*(round(float(np.interp(length, known, column)), 6) for column in self.scores.T))

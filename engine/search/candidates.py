@@ -9,13 +9,13 @@ Letters in shapes: I query chunks, N documents of the index, K chunks found, R l
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
-from engine.scoring.evidence import RankedLists, best_by_document, empty_lists, first_places, merge, with_rows
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 
 if TYPE_CHECKING:
@@ -31,6 +31,17 @@ SCAN_BELOW_SHARE = 0.05  # and also if it leaves at most this share of all chunk
 SCAN_BELOW_DOCUMENTS = 5_000  # the same for documents in an index without lists, whose term counts are then all read
 FILTER_BELOW_SHARE = 0.5  # of vectors that may be found: below, FAISS gets the filter; above, its results are filtered
 FULL_QUERY_CHUNKS = 40  # a query of fewer chunks searches more lists for each chunk
+
+
+@dataclass(frozen=True, slots=True)
+class RankedLists:
+    """For each query chunk the documents whose best chunk is nearest, best first.
+
+    Rows with fewer than R documents end in document -1 with similarity -inf.
+    """
+
+    documents: NDArray[np.int64]  # (I, R) positions
+    similarities: Vectors  # (I, R) float32, falling along R
 
 
 class CandidateLists:
@@ -78,10 +89,10 @@ class CandidateLists:
         if not self._has_lists and self.postings is not None:
             # The few documents with vectors are scored exactly, like documents that were added later.
             return np.isin(self.snapshot.locations.ids, self.postings.ids) & ~self.snapshot.has_vectors
-        found = self._replica or self.generation
-        if found is None:
+        searched = self._replica or self.generation
+        if searched is None:
             return np.zeros(self.snapshot.n_documents, bool)
-        return ~self.snapshot.is_fresh(found.through_chunk)
+        return ~self.snapshot.is_fresh(searched.through_chunk)
 
     def lists(self, queries: Vectors, allowed: NDArray[np.bool_], length: int) -> RankedLists:
         """The documents nearest to each query chunk, as far as the index finds them, with exact similarities.
@@ -204,10 +215,10 @@ def document_lists(index: FilteredChunks, queries: Vectors, length: int, n_docum
             is_done |= ids[:, -1] < 0
         done = open_rows[is_done]
         if index.is_coded:
-            found = _multiplied(index, queries[done], ids[is_done], owners[is_done], first[is_done], length)
+            lists = _multiplied(index, queries[done], ids[is_done], owners[is_done], first[is_done], length)
         else:
-            found = best_by_document(owners[is_done], estimates[is_done], length)
-        documents[done], similarities[done] = found.documents, found.similarities
+            lists = best_by_document(owners[is_done], estimates[is_done], length)
+        documents[done], similarities[done] = lists.documents, lists.similarities
         open_rows = open_rows[~is_done]
         depth *= _DEEPER
     return RankedLists(documents, similarities)
@@ -224,9 +235,88 @@ def _multiplied(
     """Lists by exact similarities, computed for a few more documents than requested, since codes are coarse."""
     rows, columns = np.nonzero(first)
     rank = np.cumsum(first, axis=1)[rows, columns] - 1
-    found = index.vectors(ids[rows, columns], owners[rows, columns])
+    vectors = index.vectors(ids[rows, columns], owners[rows, columns])
     documents = np.full((len(queries), length + SPARE_DOCUMENTS), -1, np.int64)
     similarities = np.full(documents.shape, -np.inf, np.float32)
     documents[rows, rank] = owners[rows, columns]
-    similarities[rows, rank] = np.einsum("nd,nd->n", queries[rows], found)
-    return merge(RankedLists(documents, similarities), empty_lists(len(queries)), length)
+    similarities[rows, rank] = np.einsum("nd,nd->n", queries[rows], vectors)
+    best = _sorted(documents, similarities)
+    return RankedLists(best.documents[:, :length], best.similarities[:, :length])
+
+
+def empty_lists(n_queries: int) -> RankedLists:
+    """Lists without a document."""
+    return RankedLists(np.empty((n_queries, 0), np.int64), np.empty((n_queries, 0), np.float32))
+
+
+def best_by_document(positions: NDArray[np.int64], similarities: Vectors, length: int) -> RankedLists:
+    """Turn lists of chunks into lists of documents, each with its best chunk.
+
+    Args:
+        positions: (I, K) document of each chunk found, -1 where it does not count.
+        similarities: (I, K), in any order.
+        length: R.
+    """
+    chunks = _sorted(positions, np.where(positions >= 0, similarities, -np.inf).astype(np.float32))
+    first = first_places(chunks.documents, length)
+    rows, columns = np.nonzero(first)
+    rank = np.cumsum(first, axis=1)[rows, columns] - 1
+    documents = np.full((len(positions), length), -1, np.int64)
+    best = np.full((len(positions), length), -np.inf, np.float32)
+    documents[rows, rank] = chunks.documents[rows, columns]
+    best[rows, rank] = chunks.similarities[rows, columns]
+    return RankedLists(documents, best)
+
+
+def first_places(documents: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
+    """Where each row names one of its first `length` documents for the first time.
+
+    Args:
+        documents: (I, K), best first, -1 where there is no document.
+        length: most places marked in a row.
+
+    Returns:
+        (I, K) bool.
+    """
+    # The documents wanted are nearly always in the leading columns.
+    width = min(documents.shape[1], 2 * length)
+    while True:
+        first = _first_in_row(documents[:, :width])
+        if width == documents.shape[1] or (np.count_nonzero(first, axis=1) >= length).all():
+            break
+        width = min(documents.shape[1], 2 * width)
+    places = np.zeros(documents.shape, bool)
+    places[:, :width] = first & (np.cumsum(first, axis=1) <= length)
+    return places
+
+
+def _first_in_row(documents: NDArray[np.int64]) -> NDArray[np.bool_]:
+    row = np.arange(len(documents))[:, None]
+    keys = np.where(documents >= 0, row * (documents.max(initial=0) + 1) + documents, -1)
+    distinct, places = np.unique(keys, return_index=True)
+    first = np.zeros(documents.shape, bool)
+    first.ravel()[places[distinct >= 0]] = True
+    return first
+
+
+def with_rows(lists: RankedLists, rows: NDArray[np.bool_], others: RankedLists) -> RankedLists:
+    """Lists with some of their rows replaced.
+
+    Args:
+        lists: (I, R).
+        rows: (I,) True for the n rows to replace.
+        others: (n, S) the new rows, S any length.
+    """
+    width = max(lists.documents.shape[1], others.documents.shape[1])
+    documents = np.full((len(rows), width), -1, np.int64)
+    similarities = np.full((len(rows), width), -np.inf, np.float32)
+    for part, at in ((lists, np.arange(len(rows))), (others, np.flatnonzero(rows))):
+        documents[at], similarities[at] = -1, -np.inf
+        documents[at, : part.documents.shape[1]] = part.documents
+        similarities[at, : part.documents.shape[1]] = part.similarities
+    return RankedLists(documents, similarities)
+
+
+def _sorted(documents: NDArray[np.int64], similarities: Vectors) -> RankedLists:
+    order = np.argsort(-similarities, axis=1, kind="stable")
+    return RankedLists(np.take_along_axis(documents, order, axis=1), np.take_along_axis(similarities, order, axis=1))

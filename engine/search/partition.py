@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.scoring.evidence import Components, RankedLists, Scoring, Thresholds, margin
-from engine.search.candidates import CandidateLists
+from engine.scoring.evidence import Components, Scoring, Thresholds, margin
+from engine.search.candidates import CandidateLists, RankedLists
 from engine.search.query import Prepared
 from engine.search.request import Request
 from engine.search.scorer import Exact, Pool, Scan, Scorer, join_exact, without_positions

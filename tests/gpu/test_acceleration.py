@@ -16,7 +16,8 @@ from engine.errors import BudgetExceeded, EncoderError
 from engine.gpu import Acceleration, accelerate, lists_on, scan_on
 from engine.index import Index
 from engine.result import Result, Status
-from engine.scoring.evidence import best_by_document, best_chunks
+from engine.scoring.evidence import best_chunks
+from engine.search.candidates import best_by_document
 from engine.search.request import Request
 from engine.store.ann import Ids
 from engine.store.snapshot import IndexSnapshot
