@@ -107,11 +107,15 @@ def _in_name(text: str) -> tuple[Reference, ...]:
     return tuple(_references(text, _EVERY_KIND))
 
 
-def common_references(query: Document, target: Document) -> CommonReferences:
-    """The references that both texts make; places of one case in several reporters count as one."""
-    own, others = own_references(query), own_references(target)
+def common_references(query: Document, target: Document, own: Mapping[str, Kind] | None = None) -> CommonReferences:
+    """The references that both texts make; places of one case in several reporters count as one.
+
+    Args:
+        own: those of the query, if they are known.
+    """
+    own, others = own_references(query) if own is None else own, own_references(target)
     mine = references(query.text)
-    works = own | {reference.name: reference.kind for reference in mine}
+    works = {**own} | {reference.name: reference.kind for reference in mine}
     theirs = references(target.text, frozenset(works.values()), frozenset(works)) if works else ()
     same = _same_works((*mine, *theirs))
     mentions: dict[str, tuple[Kind, list[Span], list[Span]]] = {}

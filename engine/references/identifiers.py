@@ -49,7 +49,7 @@ def numbered(text: str, kinds: frozenset[Kind], works: Collection[str] | None = 
     """The references of some kinds, form by form; of series, only those that name one of some works."""
     begins = {"", *(name[:4] for name in works)} if works is not None else {"", *_SERIES.values()}
     for form in _FORMS:
-        if form.kind in kinds and form.begin in begins and any(needle in text for needle in form.needles):
+        if form.kind in kinds and form.begin in begins and any(map(text.__contains__, form.needles)):
             for match in form.pattern.finditer(text):
                 for name in form.names(match):
                     yield Reference(
@@ -105,7 +105,7 @@ _ARXIV = re.compile(
     r"(?P<id>\d{4}\.\d{4,5}|[a-z]{2,8}(?:-[a-z]{2})?(?:\.[A-Z]{2})?/\d{7})(?!\d)"
 )
 _OLD_ARXIV = re.compile(
-    r"(?:hep-(?:th|ph|ex|lat)|astro-ph|cond-mat|quant-ph|gr-qc|math-ph|nucl-(?:th|ex)|cs\.[A-Z]{2}|math\.[A-Z]{2})/\d{7}(?!\d)"
+    r"(?:hep-(?:th|ph|ex|lat)|astro-ph|cond-mat|quant-ph|gr-qc|math-ph|nucl-(?:th|ex)|cs\.[A-Z]{2}|math\.[A-Z]{2})/[09]\d{6}(?!\d)"
 )
 _PUBMED = re.compile(
     r"(?:PMID|PubMed(?:\sID)?)(?:\s?[:#]?\s{0,2})(?P<id>\d{5,8})(?!\d)|pubmed(?:\.ncbi\.nlm\.nih\.gov)?/(?P<address>\d{5,8})"
@@ -241,7 +241,7 @@ _FORMS = (
     ),
     _Form(Kind.PAPER, ("10.",), _DOI, _doi),
     _Form(Kind.PAPER, ("Xiv", "xiv", "XIV"), _ARXIV, lambda match: [f"arXiv:{match['id']}"]),
-    _Form(Kind.PAPER, ("-", "cs.", "math."), _OLD_ARXIV, lambda match: [f"arXiv:{match[0]}"]),
+    _Form(Kind.PAPER, ("/9", "/0"), _OLD_ARXIV, lambda match: [f"arXiv:{match[0]}"]),
     _Form(Kind.PAPER, ("PMID", "ubMed", "ubmed"), _PUBMED, lambda match: [f"PMID:{match['id'] or match['address']}"]),
     _Form(Kind.PAPER, ("PMC",), _PMC, lambda match: [f"PMC{match['id']}"]),
     _Form(Kind.PATENT, ("US", "U.S", "U. S"), _US_PATENT, _us_patent),

@@ -116,12 +116,13 @@ _FEDERAL_CODE = re.compile(
 )
 _SIGN = re.compile(r"§")
 _SHORT_CODE = re.compile(
-    r"(?:(?:RCW|NRS|ORS|MCLA?|KRS|RSMo|HRS|SDCL)(?=\s{1,2}\d{1,3}[A-Za-z]?[-–.:/]\d)|CPLR|ILCS|R\.C\.W\.|N\.R\.S\.|M\.C\.L\.|N\.J\.S\.A\.|K\.S\.A\.|A\.R\.S\."
+    r"(?=[A-Z])(?:(?:RCW|NRS|ORS|MCLA?|KRS|RSMo|HRS|SDCL)(?=\s{1,2}\d{1,3}[A-Za-z]?[-–.:/]\d)|CPLR|ILCS|R\.C\.W\.|N\.R\.S\.|M\.C\.L\.|N\.J\.S\.A\.|K\.S\.A\.|A\.R\.S\."
     r"|C\.R\.S\.|O\.C\.G\.A\.|O\.R\.S\.|C\.P\.L\.R\.|U\.S\.S\.G\.|USSG|[A-Z][a-z]{1,4}\.\s?Stat\.)\s{1,2}(?=\d)"
 )
 _OF_TITLE = re.compile(
     r"\s{1,2}of\s{1,2}[Tt]itle\s{1,2}(?P<title>\d{1,2})(?P<regulation>[^.;]{0,9}Code of Federal Reg)?"
 )
+_TITLE = re.compile(r"itle\s{1,2}\d")
 _SPELLED = re.compile(r"[Ss]ections?\s{1,2}(?=\d)")
 _ANY_SECTION = re.compile(r"(?:[Ss]ections?\s{1,2}|§{1,2}\s{0,2})(?=\d)")
 _UNIT = re.compile(
@@ -377,7 +378,7 @@ def _of_state(words: list[str]) -> str:
 
 def _of_titles(text: str) -> Iterator[Reference]:
     """Sections as in "sections 1331 and 1343 of title 28"."""
-    if "itle" not in text:
+    if _TITLE.search(text) is None:
         return
     for match in _ANY_SECTION.finditer(text):
         code = _Code(Kind.STATUTE, "", match.start(), match.start())

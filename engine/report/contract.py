@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import ModelExplanation
 from engine.errors import step
-from engine.references.extraction import common_references
+from engine.references.extraction import CommonReferences, common_references, own_references
 from engine.report.lines import counted
 from engine.report.quotes import Quote, Quotes
 from engine.result import N_MATCHES, N_SNIPPETS, Result
@@ -282,9 +282,10 @@ def head_dict(result: Result) -> dict[str, Any]:
 
 def hit_dicts(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> Iterator[dict[str, Any]]:
     """The hits of `result_dict`, generated one at a time."""
-    sections = QuerySections.of(result)
+    sections, own = QuerySections.of(result), own_references(result.query)
     for hit in result.hits:
-        values = _hit(result, hit, n_pairs, sections)
+        common = common_references(result.query, hit.document, own)
+        values = _hit(result, hit, n_pairs, sections, common)
         level = None if result.floor is None else result.floor.level(hit.score)
         yield values if result.sections is not None else values | {"above": level}
 
@@ -314,7 +315,9 @@ def _kept_document(result: Result) -> dict[str, Any] | None:
     return {"text": result.query.text, "sections": [asdict(section) for section in result.query.sections]}
 
 
-def _hit(result: Result, hit: Hit, n_pairs: int | None, sections: QuerySections) -> dict[str, Any]:
+def _hit(
+    result: Result, hit: Hit, n_pairs: int | None, sections: QuerySections, common: CommonReferences
+) -> dict[str, Any]:
     query, pairs = result.query, hit.breakdown.pairs
     n_listed = len(pairs) if n_pairs is None else max(0, n_pairs)
     step(_LISTED_BYTES * (min(n_listed, len(pairs)) + len(query.sections)))
@@ -339,7 +342,7 @@ def _hit(result: Result, hit: Hit, n_pairs: int | None, sections: QuerySections)
         "words": [
             {"term": term.term, "contribution": term.contribution} for term in quotes.listed(hit.breakdown.terms)
         ],
-        "references": _references(query, hit.document),
+        "references": _references(query, hit.document, common),
         "n_pairs": hit.breakdown.n_pairs,
         "parts": parts,
         "by_section": _by_section(hit, shares, [*listed], parts, n_listed),
@@ -349,9 +352,8 @@ def _hit(result: Result, hit: Hit, n_pairs: int | None, sections: QuerySections)
     return values if hit.model is None else values | {"model": _model(hit.model, query, hit.document)}
 
 
-def _references(query: Document, target: Document) -> dict[str, Any]:
+def _references(query: Document, target: Document, common: CommonReferences) -> dict[str, Any]:
     """What both documents cite, and where they cite each other; no part of the score."""
-    common = common_references(query, target)
     return {
         "n_shared": len(common.shared),
         "shared": [
