@@ -171,6 +171,7 @@ LEAST_STOCK = 2 / 3  # share of the words of a stock sentence that are in runs o
 FEWEST_WITH_RUN = 5  # documents that have such a run, and a twentieth of those compared
 _MOST_CHARACTERS = 200_000  # of a document that are compared: the begin and the end of a longer one
 _COUNTED_WORD = re.compile(rf"[{UNSPACED}]{{1,2}}|[^\W\d_{UNSPACED}]+")
+_LETTERS = bytes(chr(code).isalpha() for code in range(128)).ljust(256, b"\0")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -268,14 +269,22 @@ def _ends(text: str) -> str:
 
 def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """A key of each run of words, without case and numbers, and where each word starts: (n - RUN + 1,) and (n,)."""
-    words = [*_COUNTED_WORD.finditer(text)]
-    starts = np.fromiter((word.start() for word in words), np.int64, len(words))
-    hashes = np.fromiter((_key(word[0]) for word in words), np.uint64, len(words))
-    runs = np.zeros(max(0, len(words) - RUN + 1), np.uint64)
+    spans = _counted_words(text)
+    words = map(text.__getitem__, map(slice, *spans.T.tolist()))
+    hashes = np.fromiter(map(_key, words), np.uint64, len(spans))
+    runs = np.zeros(max(0, len(spans) - RUN + 1), np.uint64)
     with np.errstate(over="ignore"):
         for step in range(RUN):
             runs = runs * _MIX + hashes[step : step + len(runs)]
-    return runs, starts
+    return runs, spans[:, 0]
+
+
+def _counted_words(text: str) -> NDArray[np.int64]:
+    """The spans (n, 2) of the words that `_COUNTED_WORD` finds."""
+    if not text.isascii():
+        return np.array([word.span() for word in _COUNTED_WORD.finditer(text)], np.int64).reshape(-1, 2)
+    is_letter = np.frombuffer(f" {text} ".encode().translate(_LETTERS), np.uint8)
+    return np.flatnonzero(is_letter[1:] != is_letter[:-1]).reshape(-1, 2)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -288,7 +297,7 @@ def _sentences(text: str) -> list[tuple[Span, int]]:
     starts = sentence_starts(text)
     found = []
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
-        words = text[start:stop].casefold().split()
-        if sum(map(len, words)) >= FEWEST_CHARS:
-            found.append((Span(start, stop), xxhash.xxh3_64_intdigest(" ".join(words).encode())))
+        words = " ".join(text[start:stop].casefold().split())
+        if len(words) - words.count(" ") >= FEWEST_CHARS:
+            found.append((Span(start, stop), xxhash.xxh3_64_intdigest(words.encode())))
     return found
