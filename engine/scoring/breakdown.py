@@ -118,8 +118,7 @@ class _SharedTerms:
     ) -> None:
         """Find the terms, and the share of each in the sections of both texts."""
         mine, theirs = places
-        self._text = theirs.document.text
-        self._names: dict[int, str] = {}
+        self._target = theirs
         title = title_span(theirs.document)
         keys, contributions = [], []
         for kind, weighted, table in zip(KINDS_OF_TERMS, terms, theirs.tables(title), strict=True):
@@ -127,7 +126,6 @@ class _SharedTerms:
             keys.append(weighted.terms[shared.terms].astype(np.int64) + (PAIR if kind == "pairs" else 0))
             contributions.append(components[kind] * shared.shares / (shared.shares.sum() or 1.0))
         self._keys, self._all = np.concatenate(keys), np.concatenate(contributions)  # (T,) each
-        self._spans = theirs.first_spans(self._keys).tolist()  # (T, 2)
         title_of_query = title_span(mine.document) if terms[0].counts is None else None
         self._shares = mine.shares(self._keys, title_of_query, section_weights), theirs.shares(self._keys, title)
         self._mixture: Mixture | DividedMixture | None = None
@@ -164,15 +162,11 @@ class _SharedTerms:
         if len(terms) > n_most:  # equal terms at the border are ordered by their names
             chosen = np.flatnonzero(contributions >= -np.partition(-contributions, n_most - 1)[n_most - 1])
             terms, contributions = terms[chosen], contributions[chosen]
-        parts = map(TermPart, map(self._name, terms.tolist()), contributions.tolist(), self._keys[terms].tolist())
+        keys, text = self._keys[terms], self._target.document.text
+        spans = self._target.first_spans(keys)
+        names = (" ".join(text[start:stop].split()) for start, stop in zip(*spans.T.tolist(), strict=True))
+        parts = map(TermPart, names, contributions.tolist(), keys.tolist())
         return tuple(sorted(parts, key=lambda part: (-part.contribution, part.term))[:n_most])
-
-    def _name(self, term: int) -> str:
-        name = self._names.get(term)
-        if name is None:
-            start, stop = self._spans[term]
-            name = self._names[term] = " ".join(self._text[start:stop].split())
-        return name
 
 
 def _parts(
@@ -195,16 +189,17 @@ def _parts(
         places = scored.text.places, TermPlaces(target, found, np.flatnonzero(is_shared))
         words = _SharedTerms(places, terms, components, scored.section_weights)
     # Sections that are not body are shown after all others.
-    is_body = np.array([kind is SectionKind.BODY for kind in scored.text.kinds], bool)
-    besides = np.flatnonzero(~is_body), np.flatnonzero(bits)
+    mine, theirs = (np.zeros(n_sections, bool) for n_sections in by_pair.shape)
+    mine[: len(scored.text.kinds)] = [kind is not SectionKind.BODY for kind in scored.text.kinds]
+    theirs[: len(bits)] = bits
     rest, sections = NO_SMALL_PAIRS, None
     if words is None:
         columns = by_pair.columns()
     elif words.is_long(by_pair):
-        columns, rest, sections = _divided(words.divide(by_pair), by_pair, besides[0])
+        columns, rest, sections = _divided(words.divide(by_pair), by_pair, mine)
     else:
         columns = _columns(by_pair.matrix(), words.spread(by_pair))
-    is_beside = np.isin(columns.query_sections, besides[0]) | np.isin(columns.target_sections, besides[1])
+    is_beside = mine[columns.query_sections] | theirs[columns.target_sections]
     order = np.lexsort((columns.target_sections, columns.query_sections, -columns.contributions, is_beside))
     is_small = columns.contributions < scored.min_pair
     shown, small = columns.of(order[~is_small[order]]), rest.with_all(columns.of(is_small))
@@ -264,11 +259,10 @@ def _columns(passages: NDArray[np.float64], words: NDArray[np.float64]) -> PairC
 
 
 def _divided(
-    mixture: DividedMixture, passages: _Passages, besides: NDArray[np.int64]
+    mixture: DividedMixture, passages: _Passages, is_beside: NDArray[np.bool_]
 ) -> tuple[PairColumns, SmallPairs, SectionSums]:
     """The pairs of the strongest sections of a long query, the sum of the other sections, and that of each."""
     sums = SectionSums(passages.of_sections() + mixture.masses, mixture.masses)
-    is_beside = np.isin(np.arange(len(mixture.masses)), besides)
     divided, others = np.split(np.lexsort((-sums.contributions, is_beside)), [N_DIVIDED])
     found = []
     for section in np.sort(divided).tolist():

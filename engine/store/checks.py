@@ -519,10 +519,12 @@ def _load_block(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int,
 
 def _unpacked(deflated: bytes, sections: Sequence[Sequence[Any]]) -> dict[str, Any]:
     with _damage():
+        paths = json.loads(f"[{','.join(path for _, path, *_ in sections)}]")
         return {
             "text": _inflated(deflated).decode(),
             "sections": tuple(
-                Section(heading, tuple(json.loads(path)), *numbers) for heading, path, *numbers in sections
+                Section(heading, tuple(path), *numbers)
+                for (heading, _, *numbers), path in zip(sections, paths, strict=True)
             ),
         }
 

@@ -87,9 +87,14 @@ class TermPlaces:
 
     def in_order(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Terms (n,), 0 to T-1, and spans (n, 2) of all their occurrences, in reading order."""
-        terms, at = self.occurrences(keys)
-        order = np.argsort(self._ranks[at])
-        return terms[order], self._spans[at[order]]
+        distinct, numbers, spans = self._in_reading_order
+        places = np.minimum(distinct.searchsorted(keys), len(distinct) - 1)
+        is_found = distinct[places] == keys
+        term_of = np.full(len(distinct), -1)
+        term_of[places[is_found]] = np.flatnonzero(is_found)
+        found = term_of[numbers]
+        at = np.flatnonzero(found >= 0)
+        return found[at], spans.take(at, axis=0)
 
     def shares(
         self, keys: NDArray[np.int64], title: Span | None, weights: NDArray[np.float64] | None = None
@@ -149,7 +154,7 @@ class TermPlaces:
         if title not in self._counts:
             _, starts, order = self._by_key
             sections = self._sections[order]
-            is_first = np.diff(sections, prepend=-1) != 0
+            is_first = _is_new(sections)
             is_first[starts[:-1]] = True
             rows = np.flatnonzero(is_first)
             counts = np.add.reduceat(self._repeats(title)[order], rows) if len(rows) else rows
@@ -174,11 +179,13 @@ class TermPlaces:
         return np.maximum(sections, 0, dtype=np.int32)
 
     @cached_property
-    def _ranks(self) -> NDArray[np.int32]:
-        """(N,) place of each occurrence in reading order."""
-        ranks = np.empty(len(self._spans), np.int32)
-        ranks[np.argsort(self._spans[:, 0], kind="stable")] = np.arange(len(ranks))
-        return ranks
+    def _in_reading_order(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+        """The keys (D,) rising, and of all occurrences (N,) in reading order the number of the key and the span."""
+        distinct, starts, order = self._by_key
+        numbers = np.empty(len(order), np.int64)
+        numbers[order] = np.repeat(np.arange(len(distinct)), np.diff(starts))
+        reading = np.argsort(self._spans[:, 0], kind="stable")
+        return distinct, numbers[reading], self._spans.take(reading, axis=0)
 
     @cached_property
     def _by_key(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
@@ -186,8 +193,15 @@ class TermPlaces:
         keys = np.concatenate([self.terms.words.astype(np.int64), self.terms.pairs.astype(np.int64) + PAIR])[self._kept]
         values = np.sort(keys << _PLACE_BITS | np.arange(len(keys)))
         keys = values >> _PLACE_BITS
-        starts = np.flatnonzero(np.diff(keys, prepend=-1))
+        starts = np.flatnonzero(_is_new(keys))
         return keys[starts], np.append(starts, len(keys)), (values & ((1 << _PLACE_BITS) - 1)).astype(np.int32)
+
+
+def _is_new(values: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Which of some values (n,) differ from the one before."""
+    is_new = np.ones(len(values), bool)
+    np.not_equal(values[1:], values[:-1], out=is_new[1:])
+    return is_new
 
 
 def _ranges(
@@ -204,10 +218,13 @@ def _ranges(
 def phrase_starts(text: str, starts: list[int]) -> list[int]:
     """Starts of sentences, of clauses of long ones, and of phrases of Thai and Lao, whose sentences end in a blank."""
     phrases: list[int] = []
+    is_ascii = text.isascii()
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
         phrases.append(start)
-        borders = [_PHRASE] if not text.isascii() else []
-        borders += [_CLAUSE] if stop - start > _LONG_SENTENCE else []
+        is_long = stop - start > _LONG_SENTENCE
+        if is_ascii and not is_long:
+            continue
+        borders = [_CLAUSE] * is_long + [_PHRASE] * (not is_ascii)
         for at in sorted(border.end() for one in borders for border in one.finditer(text, start, stop)):
             if at - phrases[-1] >= _LEAST_PHRASE and at < stop:
                 phrases.append(at)

@@ -90,7 +90,7 @@ class _Hashes(dict[str, int]):
 
     def of(self, text: str, spans: NDArray[np.int64]) -> NDArray[np.int64]:
         """The hashes (n,) of the words of a text at some spans (n, 2)."""
-        codes = np.minimum(_codes(text + _SHORT * " "), np.uint16(0xFFFF)).astype(np.uint16)  # U+FFFF is in no word
+        codes = _short_codes(text + _SHORT * " ")
         windows = np.ndarray(len(text) + 1, f"V{2 * _SHORT}", codes, 0, 2)  # the characters from each place
         blocks = [spans[first : first + _BLOCK] for first in range(0, len(spans), _BLOCK)]
         hashes = (self._of_block(text, windows, block) for block in blocks)
@@ -98,7 +98,8 @@ class _Hashes(dict[str, int]):
 
     def _of_block(self, text: str, windows: NDArray[np.void], spans: NDArray[np.int64]) -> NDArray[np.int64]:
         sizes = spans[:, 1] - spans[:, 0]
-        spelled = windows[spans[:, 0]].view(np.uint64).reshape(-1, 3) & _MASKS[np.minimum(sizes, _SHORT)]
+        masks = _MASKS.take(np.minimum(sizes, _SHORT), axis=0)
+        spelled = windows[spans[:, 0]].view(np.uint64).reshape(-1, 3) & masks
         first, second, third = spelled.T
         slots = (((first * _MIX ^ second) * _MIX ^ third) * _MIX >> np.uint64(64 - _SLOT_BITS)).astype(np.int64)
         rows = self._short.take(slots, axis=0)
@@ -106,7 +107,8 @@ class _Hashes(dict[str, int]):
         hashes: NDArray[np.int64] = rows[:, 3].astype(np.int64)
         others = np.flatnonzero(~is_known | (sizes > _SHORT))
         if len(others):
-            hashes[others] = [self[text[start:stop]] for start, stop in spans[others].tolist()]
+            words = map(text.__getitem__, map(slice, *spans.take(others, axis=0).T.tolist()))
+            hashes[others] = [*map(self.__getitem__, words)]
             is_short = (sizes[others] <= _SHORT) & (spelled[others].view(np.uint16) < 0xFFFF).all(axis=1)
             short = others[is_short]
             values = hashes[short].astype(np.uint64)
@@ -132,15 +134,16 @@ class WordSegmenter:
         words = _plain_words(text) if text.isascii() else _mixed_words(text)
         hashes = self._hashes.of(text, words.spans)
         is_content = hashes != _NO_TERM
+        content = np.flatnonzero(is_content)
         first = np.flatnonzero(is_content & (words.nexts != _NO_WORD))
         second = words.nexts[first]
         is_pair = is_content[second]
         first, second = first[is_pair], second[is_pair]
-        pair_spans = words.spans[first]
+        pair_spans = words.spans.take(first, axis=0)
         pair_spans[:, 1] = words.spans[second, 1]
         return Terms(
-            hashes[is_content].astype(np.uint32),
-            words.spans[is_content],
+            hashes[content].astype(np.uint32),
+            words.spans.take(content, axis=0),
             _hash_pairs(hashes[first], hashes[second]),
             pair_spans,
         )
@@ -156,7 +159,7 @@ class _Words:
 
 def _plain_words(text: str) -> _Words:
     """The words of a text without marks and without scripts that are cut into bigrams."""
-    kinds = _kinds()[_codes(f" {text} ")]
+    kinds = _kinds_in(f" {text} ")
     is_word = kinds == _WORD
     spans = np.flatnonzero(is_word[1:] != is_word[:-1]).reshape(-1, 2)
     n_signs = np.cumsum(kinds == _SIGN, dtype=np.int32)
@@ -166,16 +169,27 @@ def _plain_words(text: str) -> _Words:
     return _Words(spans, np.append(nexts, _NO_WORD)[: len(spans)])
 
 
-def _codes(text: str) -> NDArray[np.uint8] | NDArray[np.uint32]:
+def _short_codes(text: str) -> NDArray[np.uint16]:
+    """The code point of each character, or U+FFFF, which is in no word, beyond."""
+    codes = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16)
+    return codes if len(codes) == len(text) else np.minimum(_codes(text), np.uint16(0xFFFF)).astype(np.uint16)
+
+
+def _codes(text: str) -> NDArray[np.uint32]:
     """The code point of each character."""
-    if text.isascii():
-        return np.frombuffer(text.encode("ascii"), np.uint8)
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def _kinds_in(text: str) -> NDArray[np.uint8]:
+    """Of each character of a plain text whether it is in `\\w`, white space, or a sign."""
+    if text.isascii():
+        return np.frombuffer(text.encode("ascii").translate(_kinds()[:256].tobytes()), np.uint8)
+    return _kinds()[_codes(text)]
 
 
 @cache
 def _kinds() -> NDArray[np.uint8]:
-    """Of each code point of a plain text whether it is in `\\w`, white space, or a sign."""
+    """The kind of each code point of a plain text."""
     every = map(chr, range(_PLAIN_CODES))
     return np.array([_WORD if c.isalnum() or c == "_" else _SPACE if c.isspace() else _SIGN for c in every], np.uint8)
 
