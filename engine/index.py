@@ -276,7 +276,7 @@ class Index:
             if not any(map(self.snapshot.has_field, dates)):
                 raise QueryError(f"no document has a date: a field {', '.join(dates)}; leave out before")
         if request.one_per is not None:
-            self._check_filter(f"`{request.one_per.replace('`', '``')}` = ''")
+            self._check_filter(f"`{request.one_per.replace('`', '``')}` like ''")
         if request.explain is Explain.MODEL and (reason := self.encoder.cannot_explain) is not None:
             raise EncoderError(reason)
 

@@ -42,7 +42,7 @@ from engine.store.checks import read_meta
 from engine.store.gathering import LOCATION_COLUMNS, Locations
 from engine.store.shards import Shard, ShardSet
 from engine.store.snapshot import OPENINGS, Documents, IndexSnapshot, Positions
-from engine.store.where import compared_keys, json_path
+from engine.store.where import compared_values, json_path
 from engine.text.document import Scalar
 from engine.words.counts import PackedWords
 
@@ -278,7 +278,7 @@ def stored_meta(folder: Path) -> dict[str, Any]:
 
 
 N_EXAMPLES = 3
-_N_NAMED = 8  # fields that an error lists
+_N_NAMED = 40  # fields that an error lists
 _TYPES = {
     "text": "text",
     "integer": "number",
@@ -324,18 +324,26 @@ def stored_values(folder: Path, name: str, *, containing: str = "", limit: int =
 
 
 def check_fields(snapshot: Documents, where: str) -> None:
-    """Check that each field that a filter compares with a value is in some document of an index.
+    """Check that each field that a filter compares is in some document, with a value that compares with its own.
 
     A field that is only tested with `exists` may be absent, and an index without documents has no fields.
 
     Raises:
-        QueryError: no document has one of the fields, or the filter does not parse.
+        QueryError: no document has one of the fields, all have numbers where the filter has a text, or the reverse,
+            or the filter does not parse.
     """
-    for key in compared_keys(where):
-        if not snapshot.has_field(key):
-            names = snapshot.field_names()
-            if names or snapshot.n_documents:
-                raise QueryError(f"filter {where!r}: no document has the field {key!r}; {_known(key, names)}")
+    for key, values in compared_values(where):
+        if snapshot.has_field(key, values):
+            continue
+        if snapshot.has_field(key):
+            kind = "text" if isinstance(values[0], str) else "number"
+            example = snapshot.example(key)
+            raise QueryError(
+                f"filter {where!r}: no value of {key!r} is a {kind}, as {values[0]!r} is; one is {example}"
+            )
+        names = snapshot.field_names()
+        if names or snapshot.n_documents:
+            raise QueryError(f"filter {where!r}: no document has the field {key!r}; {_known(key, names)}")
 
 
 def stored_types(folder: Path) -> dict[str, dict[str, int]]:
@@ -391,5 +399,5 @@ def _known(key: str, names: list[str]) -> str:
         known = "the documents have no metadata; filter by doc_id, title or source"
     else:
         more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
-        known = f"there are {', '.join(names[:_N_NAMED])}{more}; list them: longmatch show INDEX --fields"
+        known = f"there are {', '.join(names[:_N_NAMED])}{more}"
     return hint + known

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,7 +63,7 @@ from engine.store.reference import (
     sample_size,
 )
 from engine.store.shards import ShardSet, coarse, map_file, shard_arrays
-from engine.store.where import Work, has_key, parse_where
+from engine.store.where import Work, has_key, json_path, parse_where
 from engine.text.document import Document
 from engine.text.segmentation import Coverage
 from engine.words.likelihood import Statistics, TermStatistics, collect
@@ -254,10 +254,16 @@ class Documents(Gathering, ABC):
         """Whether a document has vectors."""
         return bool(self.has_vectors[position])
 
-    def has_field(self, key: str) -> bool:
-        """Whether any document has a value for a key that a filter compares."""
-        condition = has_key(key)
+    def has_field(self, key: str, values: Collection[str | float] = ()) -> bool:
+        """Whether any document has a value for a key of a filter, of a kind that compares with given values."""
+        condition = has_key(key, values)
         return bool(self._read_all(f"SELECT 1 FROM documents WHERE {condition.sql} LIMIT 1", condition.values))
+
+    def example(self, key: str) -> str:
+        """A value of a metadata field, as JSON."""
+        value = "iif(type IN ('true', 'false'), type, json_quote(value))"
+        read = f"SELECT {value} FROM documents, json_each(metadata, ?) WHERE type != 'null' LIMIT 1"
+        return str(self._read_all(read, (json_path(key),))[0])
 
     def field_names(self) -> list[str]:
         """The metadata fields of all documents, by name."""

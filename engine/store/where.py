@@ -108,8 +108,8 @@ def parse_where(where: str) -> Condition:
     return _Parser(where).parse()
 
 
-def compared_keys(where: str) -> list[str]:
-    """The metadata keys that a filter compares with a value, in their order, each once.
+def compared_values(where: str) -> list[tuple[str, list[_Value]]]:
+    """The metadata keys that a filter compares, and with which values, in their order; none of `!=`, a pattern or date.
 
     Keys that are only tested with `exists` are not among them, nor are `doc_id`, `title` and `source`.
 
@@ -118,12 +118,19 @@ def compared_keys(where: str) -> list[str]:
     """
     parser = _Parser(where)
     parser.parse()
-    return [key for key in dict.fromkeys(parser.compared) if key not in _COLUMNS]
+    return [(key, values) for key, values in parser.compared if key not in _COLUMNS]
 
 
-def has_key(key: str) -> Condition:
-    """A condition on the documents table: the metadata have a value under a key."""
-    return _any_element(key, None)
+def has_key(key: str, values: Collection[_Value] = ()) -> Condition:
+    """A condition on the documents table: the metadata have a value under a key, of a kind that compares with one."""
+    is_number = [_as_number(value) is not None for value in values]
+    is_text = [isinstance(value, str) for value in values]
+
+    def test(column: str, kind: str) -> Condition:
+        kinds = [f"{kind} != 'text' OR {_is_numeric(column)}"] * any(is_number) + [f"{kind} = 'text'"] * any(is_text)
+        return Condition(f"({' OR '.join(kinds)})")
+
+    return _any_element(key, test if values else None)
 
 
 def json_path(key: str) -> str:
@@ -137,7 +144,7 @@ class _Parser:
         self.tokens: list[tuple[str, str, int]] = []  # kind, text and place, the last token first
         self.tokens = [*self._tokens()][::-1]
         self.depth = self.n_comparisons = self.n_values = 0
-        self.compared: list[str] = []  # keys, in their order
+        self.compared: list[tuple[str, list[_Value]]] = []  # keys with values, in their order
 
     def _tokens(self) -> Iterator[tuple[str, str, int]]:
         at, end = 0, len(self.where.rstrip())
@@ -246,15 +253,17 @@ class _Parser:
         key = self._key()
         if self._take_if("exists"):
             return has_key(key)
-        self.compared.append(key)
+        values: list[_Value] = []
+        self.compared.append((key, values))
         if self._take_if("!=", "<>"):
             return _any_element(key, _comparing("=", [self._value()])).negated()
-        return _any_element(key, self._test())
+        return _any_element(key, self._test(values))
 
-    def _test(self) -> _Test:
+    def _test(self, values: list[_Value]) -> _Test:
+        """The test of a comparison, whose values are added to a list unless they are a pattern or a date."""
         if self._take_if("in"):
             self._expect("(")
-            values = self._listed(self._value, ",")
+            values += self._listed(self._value, ",")
             self._expect(")")
             return _comparing("IN", values)
         if self._take_if("like"):
@@ -269,7 +278,8 @@ class _Parser:
         sign = self._take_if("=", "==", "<", "<=", ">", ">=")
         if sign is None:
             raise self._error("one of = != < <= > >= in like exists before")
-        return _comparing(sign, [self._value()])
+        values.append(self._value())
+        return _comparing(sign, values)
 
 
 def _comparing(sign: str, values: list[_Value]) -> _Test:
