@@ -18,6 +18,8 @@ from enum import StrEnum
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from engine.environment import check_extra
 from engine.references.extraction import common_references
 from engine.report.contract import listed_hits, result_dict
@@ -118,7 +120,12 @@ def novelty_rows(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def as_cell(value: Any) -> Any:  # noqa: ANN401
-    """A value as a safe cell of CSV: a text that a spreadsheet would evaluate as a formula gets an apostrophe."""
+    """A value as a safe cell of CSV: a text that a spreadsheet would evaluate as a formula gets an apostrophe.
+
+    A float has the fewest digits that are the same number in single precision.
+    """
+    if isinstance(value, float):
+        return str(np.float32(value))
     if not isinstance(value, str):
         return value
     text = safe(value, lines=True)
