@@ -470,6 +470,11 @@ def result_pieces(result: Result) -> Iterator[tuple[str, str]]:
     yield "tail", render("pieces/tail.html", result=result, values=head_dict(result))
 
 
+def unbroken(text: str) -> str:
+    """A text whose percentages stay on one line."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
 def asset(name: str) -> str:
     """A style sheet or a script of the report, as text."""
     return files("engine.report").joinpath("templates", name).read_text(encoding="utf-8")
@@ -493,13 +498,13 @@ def _environment() -> Environment:
         "pages": pages_label,
         "counted": lambda items, noun: counted(len(items), noun),
         "number": lambda value: f"{value:.4f}",
-        "percent": percent,
+        "percent": lambda share: unbroken(percent(share)),
     }
     environment.globals |= {
         "coverage_note": coverage_note,
         "encoding_lines": encoding_lines,
         "rest_note": rest_note,
-        "summary": summary,
+        "summary": lambda hit: unbroken(summary(hit)),
         "reference_notes": reference_notes,
         "no_hits": no_hits,
         "floor_note": floor_note,

@@ -61,6 +61,10 @@ def test_every_number_is_that_of_the_json(result: Result) -> None:
         assert numbers(element.xpath(".//ul[@class='components']")[0]) == list(hit["components"].values())
 
 
+def test_percentages_stay_on_one_line(result: Result) -> None:
+    assert re.findall(r"\d\s%", parsed(result.to_html()).text_content()) == re.findall("\\d\u00a0%", result.to_html())
+
+
 def test_sections_add_up_to_the_section_pairs(result: Result) -> None:
     (view,) = (one for one in hit_views(result, n_pairs=2) if one.hit.rank == 1)
     total = sum(pair.contribution for pair in view.hit.pairs)
