@@ -69,6 +69,7 @@ def verify(index: Path, deep: bool, sample: int | None, device: str | None, as_j
         longmatch upkeep verify papers.lm
         longmatch upkeep verify papers.lm --deep --sample 100
     """
+    from indexer.upkeep.verify import Damage
     from indexer.upkeep.verify import verify as check
 
     if not deep and (sample, device) != (None, None):
@@ -84,7 +85,11 @@ def verify(index: Path, deep: bool, sample: int | None, device: str | None, as_j
     else:
         for finding in findings:
             echo(f"{finding.damage.value}: {finding.where}: {finding.what}")
-        echo(f"{len(harmful)} damaged; repair it: longmatch upkeep repair {index}" if harmful else "no damage found")
+        if any(finding.damage is Damage.CATALOG for finding in harmful):
+            advice = "restore a backup (longmatch upkeep restore), or delete the folder and index the corpus again"
+        else:
+            advice = f"repair it: longmatch upkeep repair {index}"
+        echo(f"{len(harmful)} damaged; {advice}" if harmful else "no damage found")
     if harmful:
         sys.exit(FAILED)
 

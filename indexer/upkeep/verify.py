@@ -156,7 +156,8 @@ def _check_index(folder: Path) -> list[Finding]:
             raise
         findings.append(Finding(Damage.CATALOG, CATALOG_FILE, str(error)))
     except (IndexDamaged, ValueError, KeyError, TypeError) as error:
-        findings.append(Finding(Damage.CATALOG, CATALOG_FILE, f"cannot be read ({error})"))
+        reason, _, _ = str(error).partition("; check it:")  # which is being done
+        findings.append(Finding(Damage.CATALOG, CATALOG_FILE, f"cannot be read ({reason})"))
     return findings
 
 
