@@ -209,12 +209,12 @@ class Index:
         used, copies = self._without_copies(query, source, request)
         weighted = source if request.mode is Mode.NOVELTY else _weighted(source, used)
         encoding = self._encode_candidates(weighted, used)
-        found = result_view(_searched(self.searcher(used.scoring), weighted, used))
+        result = result_view(_searched(self.searcher(used.scoring), weighted, used))
         origin = self._provenance(request.recorded(), is_indexed=isinstance(query, str))
-        completed = self._completed(found, encoding, used.scoring, origin)
-        completed = replace(completed, copies=copies, n_undated=self._n_undated(request))
-        self.record(completed)
-        return self._explained(completed) if used.explain is Explain.MODEL else completed
+        result = self._completed(result, encoding, used.scoring, origin)
+        result = replace(result, copies=copies, n_undated=self._n_undated(request))
+        self.record(result)
+        return self._explained(result) if used.explain is Explain.MODEL else result
 
     def search_together(
         self, like: Sequence[Document | str], unlike: Sequence[Document | str] = (), request: Request | None = None
@@ -250,18 +250,18 @@ class Index:
             copies += own
             sources.append(_weighted(source, request))
         encodings = [self._encode_candidates(source, used) for source in sources[: len(like)]]
-        found = joint_view(joint(self.searcher(used.scoring), sources, len(like), used))
+        together = joint_view(joint(self.searcher(used.scoring), sources, len(like), used))
         completed = []
-        for result, encoding, query in zip_longest(found.results, encodings, queries):
+        for result, encoding, query in zip_longest(together.results, encodings, queries):
             origin = self._provenance(request.recorded(), is_indexed=isinstance(query, str))
-            joined = self._completed(result, encoding, used.scoring, origin)
-            completed.append(replace(joined, n_undated=self._n_undated(request)))
+            result_of_query = self._completed(result, encoding, used.scoring, origin)
+            completed.append(replace(result_of_query, n_undated=self._n_undated(request)))
         is_partial = any(result.status is Status.PARTIAL for result in completed)
         left_out = sorted({doc_id for doc_id in copies if doc_id not in queries})
-        status = Status.PARTIAL if is_partial else found.status
-        found = replace(found, results=tuple(completed), status=status, copies=tuple(left_out))
-        self.record(found)
-        return found
+        status = Status.PARTIAL if is_partial else together.status
+        together = replace(together, results=tuple(completed), status=status, copies=tuple(left_out))
+        self.record(together)
+        return together
 
     def _check(self, request: Request) -> None:
         """Check that the documents to leave out and the fields of the filter are in the index; encodes nothing."""
@@ -307,12 +307,12 @@ class Index:
         copies = self.copies(source.document)
         return request.leaving_out(*copies), tuple(name for name in copies if name != query)
 
-    def _explained(self, found: Result) -> Result:
+    def _explained(self, result: Result) -> Result:
         """Add the encoder's own explanation to each hit, computed from the texts that the index holds."""
         with self._encoding():
-            models = self.encoder.explain(found.query, [hit.document for hit in found.hits])
-        hits = tuple(replace(hit, model=model) for hit, model in zip(found.hits, models, strict=True))
-        return replace(found, hits=hits)
+            models = self.encoder.explain(result.query, [hit.document for hit in result.hits])
+        hits = tuple(replace(hit, model=model) for hit, model in zip(result.hits, models, strict=True))
+        return replace(result, hits=hits)
 
     def _query(self, document: Document) -> Query:
         """A document with its vectors; without vectors where the index holds words alone."""
@@ -376,12 +376,12 @@ class Index:
         return index_facts(self.snapshot)
 
     def _completed(
-        self, found: Result, encoding: Encoding | None, scoring: Scoring | None, origin: Provenance
+        self, result: Result, encoding: Encoding | None, scoring: Scoring | None, origin: Provenance
     ) -> Result:
         """Add encoding, provenance and status to a result; it is `partial` where evidence is missing, see `Status`."""
-        is_partial = self._is_partial(found.query_coverage, found.hits, encoding, scoring)
-        status = Status.PARTIAL if is_partial else found.status
-        return replace(found, encoding=encoding, status=status, provenance=origin)
+        is_partial = self._is_partial(result.query_coverage, result.hits, encoding, scoring)
+        status = Status.PARTIAL if is_partial else result.status
+        return replace(result, encoding=encoding, status=status, provenance=origin)
 
     def _is_partial(
         self, coverage: Coverage, hits: Sequence[Hit], encoding: Encoding | None, scoring: Scoring | None
@@ -422,12 +422,12 @@ class Index:
         snapshot = self.snapshot
         words = snapshot.words(positions) if len(positions) else None
         keys = snapshot.content_keys(positions).tolist()
-        found = []
+        queries = []
         for row, (document, coverage) in enumerate(snapshot.documents(positions)):
             encoded = snapshot.encoded(int(positions[row]), coverage) if vectors else EncodedDocument.unencoded(0)
             own = None if words is None else words.of(np.array([row]))
-            found.append(Query(document, encoded, own, int(keys[row])))
-        return found
+            queries.append(Query(document, encoded, own, int(keys[row])))
+        return queries
 
     def chunk_vectors(self, doc_id: str) -> Vectors:
         """(C, D) float32: the stored chunk vectors of a document, in reading order, unit rows up to half precision.
@@ -447,12 +447,11 @@ class Index:
             QueryError: there is no such document, or one of the two has no token.
         """
         self._check_vectors()
-        pair = [self._source(query), self.stored_query(doc_id)]
-        for one in pair:
-            if len(one.vectors.sections) != len(one.document.sections):
-                raise QueryError(f"{one.document.doc_id!r} has no token, so that its sections have no vectors")
-        mine, theirs = pair
-        return SectionMatrix(mine.document, theirs.document, mine.vectors.sections @ theirs.vectors.sections.T)
+        source, target = self._source(query), self.stored_query(doc_id)
+        for side in (source, target):
+            if len(side.vectors.sections) != len(side.document.sections):
+                raise QueryError(f"{side.document.doc_id!r} has no token, so that its sections have no vectors")
+        return SectionMatrix(source.document, target.document, source.vectors.sections @ target.vectors.sections.T)
 
     def compare(self, query: Document | str, target: Document | str, request: Request | None = None) -> Result:
         """Score one document as a search with another document would, and break the score down.
@@ -467,11 +466,10 @@ class Index:
         from engine.comparison import compare
 
         request = request or Request()
-        source, found = (self._source(one) for one in (query, target))
-        source = _weighted(source, request)
+        source, compared = _weighted(self._source(query), request), self._source(target)
         origin = self._provenance(request.recorded_comparison(), is_indexed=isinstance(query, str))
         folder, scoring = str(self.snapshot.folder), request.scoring
-        return result_view(compare(source, found, self.snapshot, folder=folder, scoring=scoring, origin=origin))
+        return result_view(compare(source, compared, self.snapshot, folder=folder, scoring=scoring, origin=origin))
 
     def document(self, doc_id: str) -> Document:
         """A document as it was indexed, text and sections included."""

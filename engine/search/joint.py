@@ -40,8 +40,8 @@ from engine.result import JointResult, Result, SectionNovelty, Status
 from engine.scoring.evidence import Floor
 from engine.search.partition import Ranks, Selection
 from engine.search.query import Prepared, Query
-from engine.search.request import AUTO, Request
-from engine.search.searcher import Searcher
+from engine.search.request import Request
+from engine.search.searcher import Searcher, least_score
 from engine.store.checks import content_hash
 from engine.store.reference import content_key
 from engine.store.snapshot import Positions
@@ -68,22 +68,22 @@ def joint(searcher: Searcher, queries: Sequence[Query], n_like: int, request: Re
     n_unlike = len(queries) - n_like
     weights = np.array([1 / n_like] * n_like + [-UNLIKE / max(1, n_unlike)] * n_unlike)
     prepared = [searcher.prepare(query) for query in queries]
-    floors = [searcher.snapshot.reference.floor_of(len(one.document.text), searcher.scoring) for one in queries]
+    reference = searcher.snapshot.reference
+    floors = [reference.floor_of(len(query.document.text), searcher.scoring) for query in queries]
     floor = _mean_floor(floors[:n_like])
     positions, scores, ranks = _ranked(searcher, prepared, weights, request)
-    least = (0.0 if floor is None else floor.p99) if request.least == AUTO else float(request.least or 0.0)
-    page = np.flatnonzero(scores >= least)[request.offset : request.offset + request.k]
+    page = np.flatnonzero(scores >= least_score(request, floor))[request.offset : request.offset + request.k]
     positions, scores = positions[page], scores[page]
     shown = searcher.show(positions)
-    is_certified = all(one.is_exact and one.is_complete for one in ranks)
-    is_pooled = any(one.vectors.coverage.chunks_pooled > 1 for one in prepared)
+    is_certified = all(rank.is_exact and rank.is_complete for rank in ranks)
+    is_pooled = any(ready.vectors.coverage.chunks_pooled > 1 for ready in prepared)
     status = Status.CERTIFIED if is_certified and not is_pooled else Status.ESTIMATED
     seconds = time.perf_counter() - started
     results = [
         Result(
             query=query.document,
-            query_coverage=one.vectors.coverage,
-            hits=searcher.hits(query, one, searcher.exact(one, positions), shown, request.offset, request.min_pair)
+            query_coverage=ready.vectors.coverage,
+            hits=searcher.hits(query, ready, searcher.exact(ready, positions), shown, request.offset, request.min_pair)
             if len(positions)
             else (),
             status=status,
@@ -92,11 +92,11 @@ def joint(searcher: Searcher, queries: Sequence[Query], n_like: int, request: Re
             n_searched=rank.n_searched,
             seconds=seconds,
             language=searcher.snapshot.language,
-            reference=searcher.snapshot.reference.version,
-            floor=own,
-            wording=searcher.snapshot.reference.stock,
+            reference=reference.version,
+            floor=own_floor,
+            wording=reference.stock,
         )
-        for query, one, rank, own in zip(queries, prepared, ranks, floors, strict=True)
+        for query, ready, rank, own_floor in zip(queries, prepared, ranks, floors, strict=True)
     ]
     return JointResult(
         tuple(results), tuple(weights.tolist()), tuple(scores.tolist()), status, ranks[0].n_searched, seconds, floor
@@ -109,24 +109,24 @@ def _ranked(
     """The best documents with a score above 0: positions and scores of at least the page; and the lists."""
     selection, stop = Selection.of(request), request.offset + request.k
     n_listed = max(_N_LISTED, 2 * stop)
-    ranks = [searcher.ranks(one, selection, n_listed) for one in prepared]
+    ranks = [searcher.ranks(query, selection, n_listed) for query in prepared]
     while True:
         lists = [rank.best.exact for rank, weight in zip(ranks, weights, strict=True) if weight > 0]
-        positions = reduce(np.union1d, [one.positions for one in lists])
+        positions = reduce(np.union1d, [listed.positions for listed in lists])
         if not len(positions):
             return positions, np.zeros(0), ranks
-        scores = np.tensordot(weights, [searcher.exact(one, positions).scores for one in prepared], 1)
+        scores = np.tensordot(weights, [searcher.exact(query, positions).scores for query in prepared], 1)
         scores = scores.astype(np.float32).astype(np.float64)
         best = np.lexsort((np.array(searcher.snapshot.doc_ids_of(positions)), -scores))
         best = best[scores[best] > 0]
-        unlisted = [one.scores[-1] if len(one.scores) >= n_listed else 0.0 for one in lists]
+        unlisted = [listed.scores[-1] if len(listed.scores) >= n_listed else 0.0 for listed in lists]
         is_last = not all(rank.is_exact for rank in ranks) and n_listed >= _MOST_ESTIMATED
         if is_last or not any(unlisted) or (len(best) >= stop and scores[best[stop - 1]] > np.mean(unlisted)):
             return positions[best], scores[best], ranks
         n_listed *= 4
         ranks = [
-            searcher.ranks(one, selection, n_listed) if weight > 0 else rank
-            for one, rank, weight in zip(prepared, ranks, weights, strict=True)
+            searcher.ranks(query, selection, n_listed) if weight > 0 else rank
+            for query, rank, weight in zip(prepared, ranks, weights, strict=True)
         ]
 
 
@@ -154,13 +154,13 @@ def novelty(searcher: Searcher, query: Query, request: Request) -> Result:
             section_label(document, number),
             Span(document.sections[number].start, document.sections[number].stop),
             kinds[number],
-            (1 - (0.0 if hit is None else hit.score)) if any(one.weights.values()) else None,
+            (1 - (0.0 if hit is None else hit.score)) if any(ready.weights.values()) else None,
             hit,
         )
-        for number, one, hit in zip(numbers, prepared, hits, strict=True)
+        for number, ready, hit in zip(numbers, prepared, hits, strict=True)
     ]
     sections.sort(key=_place)
-    chunks_pooled = max((one.vectors.coverage.chunks_pooled for one in prepared), default=1)
+    chunks_pooled = max((ready.vectors.coverage.chunks_pooled for ready in prepared), default=1)
     return Result(
         query=document,
         query_coverage=replace(query.vectors.coverage, chunks_pooled=chunks_pooled),
@@ -177,8 +177,8 @@ def novelty(searcher: Searcher, query: Query, request: Request) -> Result:
     )
 
 
-def _place(one: SectionNovelty) -> tuple[bool, float, int]:
-    return one.novelty is None, -(one.novelty or 0.0), one.section
+def _place(section: SectionNovelty) -> tuple[bool, float, int]:
+    return section.novelty is None, -(section.novelty or 0.0), section.section
 
 
 def section_query(query: Query, number: int) -> Query:

@@ -33,6 +33,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial, reduce
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -41,7 +42,7 @@ from numpy.typing import NDArray
 from engine.errors import step
 from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import Scored, break_down
-from engine.scoring.evidence import Scoring
+from engine.scoring.evidence import Floor, Scoring
 from engine.scoring.parts import pair_columns
 from engine.search.partition import (
     LocalPartition,
@@ -65,11 +66,14 @@ if TYPE_CHECKING:
     from engine.store.ann import OpenReplica
 
 NamedT = TypeVar("NamedT")
+AnswerT = TypeVar("AnswerT")
 
 PASS_CHUNKS = 4_096  # query chunks that are compared with the index in one pass over it
 PASS_SCORES = 2_000_000  # scores of documents for queries that are in memory at one time
-
-Answer = TypeVar("Answer")
+DIVERSIFIED = 50  # ranks that are reordered
+_SAME = 1e-9  # smaller differences of gains come from the order of a sum
+_ID_BYTES = 100  # of a document in its group
+_RANKED = 10  # documents that are looked at for each hit that is wanted, to find the groups
 
 
 class Searcher:
@@ -119,8 +123,7 @@ class Searcher:
         floor = self.snapshot.reference.floor_of(len(query.document.text), self.scoring)
         page = slice(request.offset, request.offset + request.k)
         ranks, hits = self._ranks_and_hits(query, prepared, Selection.of(request), page, request.min_pair)
-        least = (0.0 if floor is None else floor.p99) if request.least == AUTO else float(request.least or 0.0)
-        hits = tuple(hit for hit in hits if hit.score >= least)
+        hits = tuple(hit for hit in hits if hit.score >= least_score(request, floor))
         is_certified = ranks.is_exact and ranks.is_complete
         is_pooled = prepared.vectors.coverage.chunks_pooled > 1
         return Result(
@@ -168,8 +171,9 @@ class Searcher:
 
         Many queries share one pass over the vectors of the index, `PASS_CHUNKS` of their chunks at a time.
         """
-        at = [(-1 if (place := self.snapshot.position(doc_id)) is None else place, one) for doc_id, one in queries]
-        return [positions for positions, _ in self.tops(at, Selection(exact=True), k=k)]
+        positions = [self.snapshot.position(doc_id) for doc_id, _ in queries]
+        placed = [(-1 if own is None else own, query) for own, (_, query) in zip(positions, queries, strict=True)]
+        return [best for best, _ in self.tops(placed, Selection(exact=True), k=k)]
 
     def survey(self, selection: Selection) -> Survey:
         """The documents that a search may find, of all partitions; see `Partition.survey`.
@@ -177,12 +181,12 @@ class Searcher:
         Raises:
             QueryError: the filter does not parse.
         """
-        found = self._each(lambda number: self._partitions[number].survey(selection))
+        surveys = self._each(lambda number: self._partitions[number].survey(selection))
         bases = self._bases
         return Survey(
-            np.concatenate([found[number].positions + bases[number] for number in sorted(found)]),
-            all(one.is_exhaustive for one in found.values()),
-            all(one.is_complete for one in found.values()),
+            np.concatenate([surveys[number].positions + bases[number] for number in sorted(surveys)]),
+            all(survey.is_exhaustive for survey in surveys.values()),
+            all(survey.is_complete for survey in surveys.values()),
         )
 
     def tops(
@@ -196,10 +200,10 @@ class Searcher:
         prepared = [(own, self.prepare(query)) for own, query in queries]
         survey = self.survey(selection)
         if not survey.is_exhaustive:
-            for (own, query), (_, one) in zip(queries, prepared, strict=True):
+            for (_, query), (own, ready) in zip(queries, prepared, strict=True):
                 without = () if own < 0 else (query.document.doc_id,)
                 others = replace(selection, without=(*selection.without, *without))
-                best = self.ranks(one, others, k).best.exact
+                best = self.ranks(ready, others, k).best.exact
                 yield best.positions, best.scores
             return
         for group in _passes(prepared, max(1, PASS_SCORES // max(1, len(survey.positions)))):
@@ -213,9 +217,9 @@ class Searcher:
     def exact(self, prepared: Prepared, positions: Positions) -> Exact:
         """The scores of given documents (R,) for a prepared query, in that order; R is at least 1."""
         owned = {owner: (places, own) for owner, places, own in self._owned(positions)}
-        found = self._each(lambda number: self._partitions[number].exact(prepared, owned[number][1]), list(owned))
-        scored = reduce(join_exact, found.values()).of(np.argsort(np.concatenate([owned[one][0] for one in found])))
-        return replace(scored, positions=positions)
+        parts = self._each(lambda number: self._partitions[number].exact(prepared, owned[number][1]), list(owned))
+        places = np.concatenate([owned[number][0] for number in parts])
+        return replace(reduce(join_exact, parts.values()).of(np.argsort(places)), positions=positions)
 
     def best_hits(
         self, queries: Sequence[tuple[Query, Prepared]], selection: Selection, n_documents: int
@@ -226,9 +230,9 @@ class Searcher:
         """
         best: list[Hit | None] = []
         for group in _passes(queries, max(1, PASS_SCORES // max(1, n_documents))):
-            tops = self.exact_tops([(-1, one) for _, one in group], selection, 1)
-            for (query, one), top in zip(group, tops, strict=True):
-                best += self.hits(query, one, top.exact, self.show(top.exact.positions), 0) or (None,)
+            tops = self.exact_tops([(-1, prepared) for _, prepared in group], selection, 1)
+            for (query, prepared), top in zip(group, tops, strict=True):
+                best += self.hits(query, prepared, top.exact, self.show(top.exact.positions), 0) or (None,)
         return best
 
     def exact_tops(self, queries: Sequence[tuple[int, Prepared]], selection: Selection, k: int) -> list[Ranked]:
@@ -237,10 +241,10 @@ class Searcher:
 
         def tops(number: int) -> list[Ranked]:
             base = int(bases[number])
-            return self._partitions[number].tops([(own - base, one) for own, one in queries], selection, k)
+            return self._partitions[number].tops([(own - base, query) for own, query in queries], selection, k)
 
-        found = self._each(tops)
-        rankings = zip(*(found[number] for number in sorted(found)), strict=True)
+        by_partition = self._each(tops)
+        rankings = zip(*(by_partition[number] for number in sorted(by_partition)), strict=True)
         return [merged(of_query, bases, k) for of_query in rankings]
 
     def prepare(self, query: Query) -> Prepared:
@@ -257,16 +261,15 @@ class Searcher:
         sizes = [part.n_documents for part in self.snapshot.parts]
         return np.cumsum([0, *sizes], dtype=np.int64)[:-1]
 
-    def _each(self, ask: Callable[[int], Answer], numbers: Sequence[int] | None = None) -> dict[int, Answer]:
-        """Query partitions by number, in threads: scans of words and products of vectors release the GIL."""
-        asked = range(len(self._partitions)) if numbers is None else numbers
-        if len(asked) < 2:
-            return {number: ask(number) for number in asked}
-        with ThreadPoolExecutor(min(len(asked), os.cpu_count() or 1)) as pool:
-            contexts = [copy_context() for _ in asked]  # with the limits of this thread
-            return dict(
-                zip(asked, pool.map(lambda context, number: context.run(ask, number), contexts, asked), strict=True)
-            )
+    def _each(self, call: Callable[[int], AnswerT], numbers: Sequence[int] | None = None) -> dict[int, AnswerT]:
+        """Call partitions by number, in threads: scans of words and products of vectors release the GIL."""
+        chosen = range(len(self._partitions)) if numbers is None else numbers
+        if len(chosen) < 2:
+            return {number: call(number) for number in chosen}
+        with ThreadPoolExecutor(min(len(chosen), os.cpu_count() or 1)) as pool:
+            contexts = [copy_context() for _ in chosen]  # with the limits of this thread
+            answers = pool.map(lambda context, number: context.run(call, number), contexts, chosen)
+            return dict(zip(chosen, answers, strict=True))
 
     def hits(
         self,
@@ -281,40 +284,39 @@ class Searcher:
         if not len(exact.positions):
             return ()
         scored = Scored(
-            prepared.limits,
-            exact.matches,
-            exact.components,
-            prepared.weights,
-            self.scoring,
-            prepared.words,
-            prepared.pairs,
-            prepared.text,
-            prepared.section_weights,
-            min_pair,
-            prepared.skip,
+            limits=prepared.limits,
+            matches=exact.matches,
+            components=exact.components,
+            weights=prepared.weights,
+            scoring=self.scoring,
+            words=prepared.words,
+            pairs=prepared.pairs,
+            text=prepared.text,
+            section_weights=prepared.section_weights,
+            min_pair=min_pair,
+            skip=prepared.skip,
         )
         breakdowns = break_down(
             prepared.vectors.chunk_spans,
-            [one.document for one in shown],
-            [one.spans for one in shown],
-            [one.bits for one in shown],
+            [target.document for target in shown],
+            [target.spans for target in shown],
+            [target.bits for target in shown],
             scored,
         )
+        ranked_targets = enumerate(zip(exact.scores.tolist(), shown, breakdowns, strict=True), start=offset + 1)
         return tuple(
-            Hit(rank, score, one.document, breakdown, one.coverage, one.has_vectors)
-            for rank, (score, one, breakdown) in enumerate(
-                zip(exact.scores.tolist(), shown, breakdowns, strict=True), start=offset + 1
-            )
+            Hit(rank, score, target.document, breakdown, target.coverage, target.has_vectors)
+            for rank, (score, target, breakdown) in ranked_targets
         )
 
     def show(self, positions: Positions) -> list[Shown]:
         """Documents at some positions (R,), in that order, each from its partition; see `Partition.show`."""
         owned = {owner: (places, own) for owner, places, own in self._owned(positions)}
         shown = self._each(lambda number: self._partitions[number].show(owned[number][1]), list(owned))
-        found: dict[int, Shown] = {}
+        by_place: dict[int, Shown] = {}
         for owner, (places, _) in owned.items():
-            found |= zip(places.tolist(), shown[owner], strict=True)
-        return [found[row] for row in range(len(positions))]
+            by_place.update(zip(places.tolist(), shown[owner], strict=True))
+        return [by_place[place] for place in range(len(positions))]
 
     def _owned(self, positions: Positions) -> Iterator[tuple[int, NDArray[np.int64], Positions]]:
         """Group documents (R,) by partition: its number, places among the R, and positions in the partition."""
@@ -322,6 +324,13 @@ class Searcher:
         for owner in sorted(set(owners.tolist())):  # `np.unique` loads masked arrays
             places = np.flatnonzero(owners == owner)
             yield owner, places, positions[places] - self._bases[owner]
+
+
+def least_score(request: Request, floor: Floor | None) -> float:
+    """The score that hits must reach; `AUTO` is that of all but one in a hundred unrelated documents."""
+    if request.least == AUTO:
+        return 0.0 if floor is None else floor.p99
+    return float(request.least or 0.0)
 
 
 def _passes(
@@ -341,14 +350,6 @@ def _passes(
         yield run
 
 
-DIVERSIFIED = 50  # ranks that are reordered
-_SAME = 1e-9  # smaller differences of gains come from the order of a sum
-
-
-_ID_BYTES = 100  # of a document in its group
-_RANKED = 10  # documents that are looked at for each hit that is wanted, to find the groups
-
-
 def ranked(searcher: Searcher, query: Query, request: Request) -> Result:
     """Search with one hit for each group and in a diverse order, as far as these are requested.
 
@@ -358,9 +359,9 @@ def ranked(searcher: Searcher, query: Query, request: Request) -> Result:
     if request.one_per is None:
         return _diversified(searcher, query, request)
     groups = _groups(searcher, query, request, request.one_per)
-    found = _diversified(searcher, query, request.leaving_out(*(name for group in groups for name in group[1:])))
-    others = {group[0]: tuple(group[1:]) for group in groups}
-    return replace(found, hits=tuple(replace(hit, others=others.get(hit.doc_id, ())) for hit in found.hits))
+    others = {best: tuple(others) for best, *others in groups}
+    result = _diversified(searcher, query, request.leaving_out(*chain.from_iterable(others.values())))
+    return replace(result, hits=tuple(replace(hit, others=others.get(hit.doc_id, ())) for hit in result.hits))
 
 
 def _groups(searcher: Searcher, query: Query, request: Request, field: str) -> list[list[str]]:
@@ -384,20 +385,20 @@ def _diversified(searcher: Searcher, query: Query, request: Request) -> Result:
     if not request.diversify or request.offset >= DIVERSIFIED:
         return searcher.search(query, request)
     stop = request.offset + request.k
-    found = searcher.search(query, replace(request, k=max(stop, DIVERSIFIED), offset=0))
-    hits = found.hits
+    result = searcher.search(query, replace(request, k=max(stop, DIVERSIFIED), offset=0))
+    hits = result.hits
     order = diverse_order(section_contributions(hits[:DIVERSIFIED], len(query.document.sections)))
     chosen = [*(hits[place] for place in order), *hits[DIVERSIFIED:]][request.offset : stop]
-    return replace(found, hits=tuple(replace(hit, rank=rank) for rank, hit in enumerate(chosen, request.offset + 1)))
+    return replace(result, hits=tuple(replace(hit, rank=rank) for rank, hit in enumerate(chosen, request.offset + 1)))
 
 
 def section_contributions(hits: Sequence[Hit], n_sections: int) -> NDArray[np.float64]:
     """The contribution of each section of the query to each hit."""
-    found = np.zeros((len(hits), n_sections))
+    contributions = np.zeros((len(hits), n_sections))
     for row, hit in enumerate(hits):
         pairs = pair_columns(hit.breakdown.pairs)
-        found[row] = np.bincount(pairs.query_sections, pairs.contributions, minlength=n_sections)
-    return found
+        contributions[row] = np.bincount(pairs.query_sections, pairs.contributions, minlength=n_sections)
+    return contributions
 
 
 def diverse_order(contributions: NDArray[np.float64]) -> list[int]:
