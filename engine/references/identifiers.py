@@ -79,10 +79,11 @@ def _series(match: re.Match[str]) -> list[str]:
 
 
 _DOI = re.compile(r"10\.(?<![\d.]...)\d{4,9}(?:\.\d{1,5})?/[^\s\"<>{}|\\^`]{1,200}")
+_BEHIND_DOI = re.compile(r",[a-z]|[.;](?:url|(?:doi|arxiv|pmid)\b)|\[(?:doi|arxiv|$)")  # without a blank
 
 
 def _doi(match: re.Match[str]) -> list[str]:
-    doi = trimmed(unquote(match[0])).lower()
+    doi = trimmed(_BEHIND_DOI.split(unquote(match[0]).lower())[0])
     if (arxiv := re.fullmatch(r"10\.48550/arxiv\.(.+?)(?:v\d+)?", doi)) is not None:
         return [f"arXiv:{arxiv[1]}"]
     return [f"doi:{doi}"] if doi.partition("/")[2] else []
@@ -102,7 +103,7 @@ def trimmed(address: str) -> str:
 
 _ARXIV = re.compile(
     r"[aA][rR][xX][iI][vV](?<!\w.....)(?:\.org/(?:abs|pdf|html)/|\s{0,2}[:.]?\s{0,2}|\s(?:preprint|e-?print)\s(?:arXiv:)?)"
-    r"(?P<id>\d{4}\.\d{4,5}|[a-z]{2,8}(?:-[a-z]{2})?(?:\.[A-Z]{2})?/\d{7})(?!\d)"
+    r"(?P<id>\d{4}\s?\.\s?\d{4,5}|[a-z]{2,8}(?:\s?-\s?[a-z]{2,3})?(?:\.[A-Z]{2})?/\s?\d{7})(?!\d)"
 )
 _OLD_ARXIV = re.compile(
     r"(?:hep-(?:th|ph|ex|lat)|astro-ph|cond-mat|quant-ph|gr-qc|math-ph|nucl-(?:th|ex)|cs\.[A-Z]{2}|math\.[A-Z]{2})/[09]\d{6}(?!\d)"
@@ -113,34 +114,38 @@ _PUBMED = re.compile(
 _PMC = re.compile(r"PMC(?<!\w...)(?:ID)?(?:\s?:\s?)?(?:PMC)?\s?(?P<id>\d{5,8})(?!\d)")
 
 _US_PATENT = re.compile(
-    r"U\.?\s?S\.?(?<!\w..)[\s-]{0,2}(?:(?P<word>[Pp]at(?:ent)?s?\.?\s{1,2})?(?:[Aa]ppl(?:ication)?\.?\s{1,2})?"
+    r"(?:U\.?\s?S\.?(?<!\w..)|United\sStates(?=\s[Pp]at))(?:P\.?(?=[\s-]))?[\s-]{0,2}(?:[AB]\d?[\s-])?"
+    r"(?:(?P<word>[Pp]at(?:ent)?s?\.?\s{1,2})?(?:[Aa]ppl(?:ication)?\.?\s{1,2})?"
     r"(?P<published>[Pp]ub(?:lication|\.|l\.)?\s{1,2}|[Pp]re-?[Gg]rant\s)?(?:[Nn]o(?P<many>s)?\.?:?\s{0,2})?)"
-    r"(?P<number>(?:20\d\d[/\s-]?\d{7})|(?:D|RE|PP|H)?\s?\d{1,3}(?:,\d{3}){1,2}|(?:D|RE|PP)?\d{5,8})(?P<code>[\s-]?[ABSEPH]\d?(?!\w))?(?!\w|,\d)"
-    r"(?P<more>(?:(?:,\s{1,2}(?:and\s)?|;\s|\sand\s)(?:RE|D)?\d{1,2},\d{3},\d{3}(?!\d)){0,12})"
+    r"(?P<number>20\d\d(?:[/\s-]?\d{7}|/?\d{6})|\d{1,2}(?:(?:[,.]\s?|\s)\d{3}){2}|(?:D|RE|PP|H)?\s?\d{1,3}(?:,\d{3}){1,2}(?!,\s?\d{3}(?!\d|,\d{3}))"
+    r"|(?:D|RE|PP)?\d{5,8})(?P<code>[\s-]?[ABSEPH]\d?(?!\w))?(?!\w|,\d{2})"
+    r"(?P<more>(?:(?:,\s{0,2}(?:and\s)?|\s?;\s|\sand\s)(?:RE|D)?\d{1,2},\s?\d{3},\s?\d{3}(?!\d)){0,12})"
 )
 
 
 def _us_patent(match: re.Match[str]) -> list[str]:
-    plain = re.sub(r"[,\s/-]", "", match["number"])
+    plain = re.sub(r"[,.\s/-]", "", match["number"])
+    if len(plain) == 10 and plain.isdigit():  # published, with six digits after its year; not "PCT/US2005/012345"
+        plain = "" if match.string.endswith("PCT/", 0, match.start()) else f"{plain[:4]}0{plain[4:]}"
     if not (match["word"] or match["published"] or match["code"] or match["many"]):
         digits = plain.lstrip("DREPH")
         written = match["number"]
         if ("," in written and len(digits) < 7) or ("/" not in written and "," not in written and len(digits) < 7):
             return []
-    names = [f"US{plain}"]
-    for number in re.findall(r"(?:RE|D)?\d{1,2},\d{3},\d{3}", match["more"]):
-        names.append("US" + number.replace(",", ""))
+    names = [f"US{plain}"] if plain else []
+    for number in re.findall(r"(?:RE|D)?\d{1,2},\s?\d{3},\s?\d{3}", match["more"]):
+        names.append("US" + re.sub(r"[,\s]", "", number))
     return names
 
 
 _EP_PATENT = re.compile(
-    r"EP(?<!\w..)O?[\s-]{0,2}(?:[Pp]at(?:ent)?\.?\s{1,2})?(?:[Nn]o\.?\s{0,2})?(?:[AB]\d?[\s-]{1,2})?(?P<number>\d[\s.,]?\d{3}[\s.,]?\d{3}|\d{6,7})"
-    r"(?:[\s-]?[AB]\d?(?!\w))?(?!\w)|European\s{1,2}[Pp]atent\s{1,2}(?:[Aa]pplication\s{1,2})?(?:[Nn]o\.?\s{0,2})?"
-    r"(?:EP\s?)?(?P<spelled>\d[\s.,]?\d{3}[\s.,]?\d{3}|\d{7})(?!\w)"
+    r"EP(?<!\w..)O?[\s-]{0,2}(?:[Pp]at(?:ent)?\.?\s{1,2})?(?:[Nn]o\.?\s{0,2})?(?:[AB]\d?[\s-]{1,2})?(?P<number>\d[\s.,]{0,2}\d{3}[\s.,]?\d{3}|\d{2,3}[\s.,]\d{3}|\d{6,7})"
+    r"(?:[\s-]?[AB]\d?(?!\w))?(?!\w)|European\s{1,2}[Pp]atent\s{1,2}(?:(?:[Aa]pplication|[Pp]ubl(?:ication|\.))\s{1,2})?(?:[Nn]o\.?\s{0,2})?"
+    r"(?:EP\s?)?(?P<spelled>\d[\s.,]?\d{3}[\s.,]?\d{3}|\d{2,3}[\s.,]\d{3}|\d{7})(?:[AB]\d)?(?!\w)"
 )
 _WO_PATENT = re.compile(
-    r"WO(?<!\w..)[\s-]{0,2}(?:[Pp]at(?:ent)?\.?\s{1,2})?(?:[Nn]o\.?\s{0,2})?(?:A\d?[\s-]{1,2})?"
-    r"(?:(?P<year>(?:19|20)\d\d)[/\s-]?(?P<number>\d{5,6})|(?P<short>\d\d)[/\s-](?P<old>\d{5,6})|(?P<closed>[890]\d)(?P<digits>\d{5}))(?!\d)"
+    r"W[O0](?<!\w..)[\s/-]{0,2}(?:[Pp]at(?:ent)?\.?\s{1,2})?(?:[Nn]o\.?\s{0,2})?(?:A\d?[\s-]{1,2})?"
+    r"(?:(?P<year>(?:19|20)\d\d)[/\s-]?(?P<number>\d{5,6})|(?P<short>\d\d)[/\s-](?P<old>\d{2,3}\s?\d{3})|(?P<closed>[890]\d)(?P<digits>\d{5,6}))(?!\d)"
 )
 _PCT = re.compile(r"PCT/(?P<office>[A-Z]{2})\s?(?P<year>\d{4}|\d{2})/(?P<number>\d{5,6})(?!\d)")
 
@@ -151,7 +156,8 @@ def _ep_patent(match: re.Match[str]) -> list[str]:
 
 def _wo_patent(match: re.Match[str]) -> list[str]:
     year = match["year"] or _long_year(match["short"] or match["closed"])
-    return [f"WO{year}{int(match['number'] or match['old'] or match['digits']):06}"]
+    digits = match["number"] or match["old"] or match["digits"]
+    return [f"WO{year}{int(re.sub(r'[^0-9]', '', digits)):06}"]
 
 
 def _pct(match: re.Match[str]) -> list[str]:
@@ -240,13 +246,13 @@ _FORMS = (
         for name in (*_SERIES, "rfc", "pep", "eip", "erc", "bip")
     ),
     _Form(Kind.PAPER, ("10.",), _DOI, _doi),
-    _Form(Kind.PAPER, ("Xiv", "xiv", "XIV"), _ARXIV, lambda match: [f"arXiv:{match['id']}"]),
+    _Form(Kind.PAPER, ("Xiv", "xiv", "XIV"), _ARXIV, lambda match: ["arXiv:" + "".join(match["id"].split())]),
     _Form(Kind.PAPER, ("/9", "/0"), _OLD_ARXIV, lambda match: [f"arXiv:{match[0]}"]),
     _Form(Kind.PAPER, ("PMID", "ubMed", "ubmed"), _PUBMED, lambda match: [f"PMID:{match['id'] or match['address']}"]),
     _Form(Kind.PAPER, ("PMC",), _PMC, lambda match: [f"PMC{match['id']}"]),
-    _Form(Kind.PATENT, ("US", "U.S", "U. S"), _US_PATENT, _us_patent),
+    _Form(Kind.PATENT, ("US", "U.S", "U. S", "United States"), _US_PATENT, _us_patent),
     _Form(Kind.PATENT, ("EP", "European"), _EP_PATENT, _ep_patent),
-    _Form(Kind.PATENT, ("WO",), _WO_PATENT, _wo_patent),
+    _Form(Kind.PATENT, ("WO", "W0"), _WO_PATENT, _wo_patent),
     _Form(Kind.PATENT, ("PCT/",), _PCT, _pct),
     _Form(Kind.STANDARD, ("ISO", "IEC"), _ISO, _iso),
     _Form(Kind.STANDARD, ("IEEE",), _IEEE, _ieee),
