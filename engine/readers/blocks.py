@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
+from engine.readers.fields import case_fields, case_name
 from engine.text.cleaning import one_line, without_encoded, without_invisible
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
 from engine.text.segmentation import Heading
@@ -29,6 +30,7 @@ class Blocks:
     def __init__(self) -> None:
         self.headings: list[Heading] = []
         self.left_out: Counter[str] = Counter()
+        self.opening = ""  # a line above the text that can be the title, where the source has no other
         self.pins: list[tuple[int, str]] = []  # as `Document.pins`
         self._parts: list[str] = []
         self._size = 0
@@ -99,12 +101,16 @@ class Blocks:
         metadata: Mapping[str, MetadataValue],
         pages: tuple[int, ...] = (),
     ) -> Document:
-        """The document of all blocks.
+        """The document of all blocks; without a title, that of a court paper or the opening.
 
         Raises:
             DocumentError: there is no text, or too much.
         """
         text = self.text
+        if not title and (case := case_name(text)):
+            metadata = case_fields(text) | {**metadata}
+            title = case
+        title = title or self.opening
         if self._source:
             dates = [str(metadata.get(name, "")).replace("-", "") for name in ("date", "filed", "priority_date")]
             shown = [title, *map(str, metadata.values()), *dates]

@@ -34,7 +34,7 @@ from engine.readers.fields import authors_of
 from engine.readers.markup import EQUATIONS, equation_text, parse_safely, signs
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, raised, too_large
 from engine.text.document import Document, MetadataValue, is_made_up_title
-from engine.text.headings import headings_of_lines
+from engine.text.headings import headings_of_lines, title_of_lines
 
 _Element: TypeAlias = Any
 MAX_XML_BYTES = 3 * MAX_DOCUMENT_BYTES  # in memory the elements take some ten times as much
@@ -267,7 +267,9 @@ class _Writer:
             sign.tag, sign.text = _TEXT, character if is_known else ""
 
     def _mark_centred(self, lines: list[tuple[_Element, str, bool]]) -> None:
-        for heading in headings_of_lines([(text, bold) for _, text, bold in lines]):
+        shown = [(text, bold) for _, text, bold in lines]
+        self._blocks.opening = self._blocks.opening or title_of_lines(shown)
+        for heading in headings_of_lines(shown):
             paragraph, text, _ = lines[heading.start]
             if heading.title != text:  # it ends in the next paragraph
                 self._joined.add(paragraph)

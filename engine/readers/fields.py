@@ -1,12 +1,14 @@
-"""Fields of records and files: their names, numbers and booleans that filters can compare, and lists of people."""
+"""Fields of records, files and court papers: names, values that filters can compare, people, parties and dockets."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from engine.errors import DocumentError
+from engine.text.document import MetadataValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +138,139 @@ def _commas(text: str) -> list[str]:
 
 def _distinct(names: list[str]) -> list[str]:
     return [name for name in dict.fromkeys(name.strip(" ,") for name in names) if name]
+
+
+_VERSUS = re.compile(r"\b(?:v|vs|V|VS)\.(?=\s)[^\n]{0,200}")
+_BETWEEN_PARTIES = re.compile(
+    r"(?<=\n)[ \t]*(?:[-\u2013][ \t]*(?:against|and|v)[ \t]*[-\u2013]|versus|against)[ \t]*(?: {3}[^\n]*)?(?=\n)",
+    re.IGNORECASE,
+)
+_BORDER_OF_CAPTION = re.compile(
+    r"(?:(?<=\n)[ \t]{0,80}[)\]\u00a7:|](?:[ \t][^\n]*)?|[ \t]{2,80}[)\]\u00a7:|](?:[ \t]{2,}+[^\n]*)?)(?=\n)"
+)
+_COURT = re.compile(r"\b(?:court|tribunal|cite as|syllabus|opinion of|docket|case no|no\. \d\d)", re.IGNORECASE)
+_ROLE = re.compile(
+    r",\s+an?\s+(?:[a-z]+\s){0,5}(?:corporation|company|individual|partnership|association|trust)\b[^\n]*"
+    r"|,?\s*\bin (?:his|her|its|their)\b[^\n]*|;[^\n]*|\s[:)\]|](?:\s[^\n]*|$)|,\s*nos?\. ?\w{0,5}\d[^\n]*"
+    r"|,?\s*\b(?:plaintiffs?|petitioners?|appellants?|defendants?|respondents?|appellees?|claimants?|applicants?"
+    r"|et al\.?)\b[^\n]*",
+    re.IGNORECASE,
+)
+_SOLE_PARTY = re.compile(
+    r"^[ \t]*(?:IN RE|In re|IN THE MATTER OF|In the [Mm]atter of|EX PARTE|Ex parte)\b:?[ \t\n]{1,4}[^\n]{3,100}"
+    r"(?:\n[A-Z ,.'&-]{8,80}$|\n[A-Z][^\n]{3,80},$)?",
+    re.MULTILINE,
+)
+_NOT_A_NAME = re.compile(
+    r"\b(?:see|cf|e\.g|id|in|at|the case of|under)\.?\s*$|\bnos?\. ?\w{0,3}\d|__|\bWL \d|^\s*(?:see|cf|e\.g)\b"
+    r"|\d{2,} [A-Z]\w*\.",
+    re.IGNORECASE,
+)
+_RIGHT_COLUMN = re.compile(r"(?<=\S) {3,}\S[^\n]*|^ {36,}\S[^\n]*", re.MULTILINE)
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:Inc|Co|Corp|Ltd|Cos|Bros|Jr|Sr|Assn|Assoc|Dept|Comm|Comr)|\b\w|\W\w)\.$", re.IGNORECASE
+)
+_HEAD_CHARS = 4_000  # of a text that can be the first page
+_MAX_PARTY_CHARS, _MAX_LINE_CHARS, _LINES_OF_NAME = 100, 200, 3
+
+
+def case_name(text: str) -> str:
+    """The name of a case ("Alpha v. Beta"), if a text starts like an opinion; "" for another text."""
+    head = _BORDER_OF_CAPTION.sub("", _BETWEEN_PARTIES.sub(" v. ", text[:_HEAD_CHARS]))
+    if re.search(r"\b(?:[vV]|vs)\.\s", head) is None:
+        sole = _SOLE_PARTY.search(head)
+        return " ".join(sole.group().split()).rstrip(" ,;)") if sole and _COURT.search(head[:1_500]) else ""
+    is_opinion = _COURT.search(head[:1_500]) is not None
+    return _parties(head, is_opinion) or _parties(_RIGHT_COLUMN.sub("", head), is_opinion)
+
+
+def _parties(head: str, is_opinion: bool) -> str:
+    """The first two parties around a "v." between names; "" without such."""
+    for match in _VERSUS.finditer(head):
+        start = head.rfind("\n", 0, match.start()) + 1
+        first, second = head[start : match.start()], match.group().partition(".")[2].strip()
+        second = "" if second[:1] in tuple(")]:|\u00a7") else second  # the border of the caption, and what is behind it
+        if len(first) > _MAX_LINE_CHARS:
+            continue
+        above, below = head[:start].split("\n")[:-1], head[match.end() :].lstrip().split("\n")
+        first = _party(first if _without_role(first) else _name_above(above))
+        second = _party(second if _without_role(second) else _name_below(below))
+        if first and second and (is_opinion or match.start() < 200):
+            return f"{first} v. {second}"
+    return ""
+
+
+def case_fields(text: str) -> dict[str, MetadataValue]:
+    """Docket number, court and date of an opinion, from its first page."""
+    head = text[:_HEAD_CHARS]
+    docket = _DOCKET.search(head)
+    court = next((match for match in _COURT_LINE.finditer(head) if _party(match.group())), None)
+    date = _DECIDED.search(head) or _DATE.search(head) or _DAY_FIRST.search(head)
+    fields: dict[str, MetadataValue] = {}
+    if docket is not None:
+        fields["docket"] = docket[1].strip(".,")
+    if court is not None:
+        fields["court"] = " ".join(court.group().split())
+    if date is not None:
+        month = _MONTHS.index(date["month"].lower()) + 1
+        fields |= {"date": f"{date['year']}-{month:02}-{int(date['day']):02}", "year": int(date["year"])}
+    return fields
+
+
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+           "november", "december")  # fmt: skip
+_DATE = re.compile(rf"\b(?P<month>{'|'.join(_MONTHS)})\s+(?P<day>\d{{1,2}}),?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
+_DAY_FIRST = re.compile(
+    rf"\b(?P<day>\d{{1,2}})\s+(?P<month>{'|'.join(_MONTHS)})\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE
+)
+_DECIDED = re.compile(rf"\b(?:decided|filed|dated|entered|issued|opinion)\W{{1,5}}{_DATE.pattern}", re.IGNORECASE)
+_DOCKET = re.compile(
+    r"\b(?:case|docket|civil|cause|criminal|action|index)?[ \t]*(?:action[ \t]*)?nos?\.?:?[ \t]*"
+    r"([A-Z0-9]{0,5}[:-]?\d[\w:./\u2010-\u2013-]{1,30})",
+    re.IGNORECASE,
+)
+_COURT_LINE = re.compile(
+    r"^[ \t]*(?:(?:in )?the )?(?!opinion|order|syllabus|certiorari|appeal|clerk|on )(?=[A-Z])[^\n\d.,;]{0,60}\bcourt"
+    r"\b[^\n\d.;]{0,60}"
+    r"(?:\n\s*(?:for the|(?:\w+ )?district of)[^\n.]{3,40})?$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def _without_role(text: str) -> str:
+    return _ROLE.sub("", text).strip(" ,;:()")
+
+
+def _party(text: str) -> str:
+    """The name of a party, without its role; "" where it is a sentence or a citation."""
+    text = _BEFORE_PARTY.sub("", text.strip())
+    name = " ".join(_ROLE.sub("", text).split()).strip(" ,;:()*\u2020")
+    name = name if _ABBREVIATED.search(name) else name.rstrip(".")
+    if not name or len(name) > _MAX_PARTY_CHARS or not name[0].isupper() or _NOT_A_NAME.search(name):
+        return ""
+    words = [word for word in name.split() if word[0].isalpha()]
+    n_small = sum(word[0].islower() and word not in _SMALL_WORDS for word in words)
+    return name if words and n_small * 4 <= len(words) and not name.endswith(('."', "?")) else ""
+
+
+_SMALL_WORDS = frozenset(["of", "the", "and", "for", "de", "von", "in", "ex", "rel.", "dba", "d/b/a", "a/k/a", "f/k/a"])
+_BEFORE_PARTY = re.compile(
+    r"(?:(?:re|subject|short title|case|caption)\s*:\s*)*(?:(?:case )?nos?\. ?[\w:-]*\d[\w:-]*[,:]?\s+)?", re.IGNORECASE
+)
+_GOES_ON = re.compile(r"\b(?:dba|d/b/a|a/k/a|f/k/a|of|and|the|for|ex rel\.)$|&$", re.IGNORECASE)
+
+
+def _name_above(lines: Sequence[str]) -> str:
+    """The last name above "v.", with the lines before it that it continues."""
+    lines = [line for line in lines if _without_role(line)][-_LINES_OF_NAME:]
+    first = len(lines) - 1
+    while first > 0 and (_GOES_ON.search(lines[first - 1].strip()) or len(" ".join(lines[first:]).split()) == 1):
+        first -= 1
+    return " ".join(line.strip() for line in lines[first:])
+
+
+def _name_below(lines: Sequence[str]) -> str:
+    """The name below "v.", with the next line where that ends it with a comma."""
+    name, following = lines[0].strip(), lines[1].strip() if len(lines) > 1 else ""
+    is_whole = _ROLE.search(name) is not None or name.endswith((",", ";", ".")) or not following.endswith((",", ";"))
+    return name if is_whole or not _without_role(following) else f"{name} {following}"

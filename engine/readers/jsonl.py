@@ -32,7 +32,7 @@ from typing import Any, BinaryIO, cast
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
-from engine.readers.fields import USUAL, Fields, names_of
+from engine.readers.fields import USUAL, Fields, case_name, names_of
 from engine.readers.left_out import RUNNING_HEADS
 from engine.readers.records import (
     BIBLIOGRAPHIES,
@@ -45,7 +45,7 @@ from engine.readers.records import (
     title_of,
     usual_names,
 )
-from engine.readers.text import case_name, running_text
+from engine.readers.text import running_text
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, too_large, without_encoded
 from engine.text.document import KIND, Document, MetadataValue, Scalar, Unreadable
 from engine.text.headings import centred_headings

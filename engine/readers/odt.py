@@ -15,7 +15,7 @@ from engine.readers.encoding import Archive, member_name
 from engine.readers.fields import authors_of
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, rendered, words, write
 from engine.text.document import Document, MetadataValue, is_made_up_title
-from engine.text.headings import headings_of_lines, numeral
+from engine.text.headings import headings_of_lines, numeral, title_of_lines
 
 _REASONS = {
     **dict.fromkeys(
@@ -71,7 +71,9 @@ def read_tree(root: Element, doc_id: str, source: str, blocks: Blocks | None = N
     lines = _mark_styles(body, root, blocks)
     _mark_lists(body, root)
     _mark_headings(body, root)
-    for heading in headings_of_lines([(text, is_bold) for _, text, is_bold in lines]):
+    shown = [(text, is_bold) for _, text, is_bold in lines]
+    blocks.opening = title_of_lines(shown)
+    for heading in headings_of_lines(shown):
         line, text, _ = lines[heading.start]
         if line is not titled:
             if heading.title != text:

@@ -18,7 +18,7 @@ import pypdfium2.raw as pdfium
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers.blocks import n_lost
-from engine.readers.fields import authors_of
+from engine.readers.fields import authors_of, case_fields, case_name
 from engine.readers.pdf_headings import HeadingLines, OutlineEntry, by_outline, by_type, with_unnumbered
 from engine.readers.pdf_layout import (
     body_size,
@@ -32,7 +32,6 @@ from engine.readers.pdf_layout import (
     without_running_heads,
 )
 from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined, with_initials, with_values
-from engine.readers.text import case_fields, case_name
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, MetadataValue, assemble, is_made_up_title
 from engine.text.segmentation import Heading

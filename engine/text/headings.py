@@ -182,7 +182,9 @@ _OPINION = re.compile(
 _CAPTION = re.compile(r"\b(?:v|vs|no|nos)\.\s|\b(?:figure|fig|table|plate|exhibit|map)\b", re.IGNORECASE)
 _VERSUS = re.compile(r"(?:v|vs)\.?|versus|against|-+ ?(?:v|vs)\. ?-+", re.IGNORECASE)
 _COURT = re.compile(
-    r"^(?!opinion)(?:.*\b)?(?:court|tribunal)\s+(?:of|for)\b|\b(?:supreme|district|circuit|county|high) court\b",
+    r"^(?!opinion)(?:.*\b)?(?:court|tribunal)\s+(?:of|for)\b|\b(?:supreme|district|circuit|county|high) court\b"
+    r"|^(?:for the )?(?:(?:north|south|east|west)ern |central |middle )?(?:district|county) of [\w ]{3,30}$"
+    r"|^(?:for the )?[\w ]{4,20}circuit$|^(?:north|south|east|west)ern division$",
     re.IGNORECASE,
 )
 _NEXT = re.compile(r"\n(?P<indent>[ \t]{6,})(?P<title>\S(?:[^\n]{0,88}\S)?)[ \t]*$", re.MULTILINE)
@@ -255,8 +257,8 @@ def headings_of_lines(lines: Sequence[tuple[str, bool]]) -> list[Heading]:
     opens = False
     for place in range(len(lines) - 1, -1, -1):
         title, is_bold = lines[place]
-        if not title:
-            opens = True
+        if not title or (title[0] == "(" and title[-1] == ")"):  # prose, or what a cause of action is
+            opens |= not title
             continue
         number, is_part = _number(title), is_part_of_opinion(title)
         is_title = number is not None or _names_part(title) or _is_in_capitals(title)
@@ -274,6 +276,13 @@ def headings_of_lines(lines: Sequence[tuple[str, bool]]) -> list[Heading]:
                 del found[-1]
             found.append(_Centred(title, place, 0, "", "", "", number, is_part))
     return list(_levels(found[::-1]))
+
+
+def title_of_lines(lines: Sequence[tuple[str, bool]]) -> str:
+    """The first of the lines of `headings_of_lines`, where it looks like the title of the whole; "" for none."""
+    title, is_bold = lines[0] if lines else ("", False)
+    is_title = bool(title) and (is_bold or title.isupper()) and could_be_title(title)
+    return title if is_title and not (names_court(title) or names_part(title) or is_part_of_opinion(title)) else ""
 
 
 def _centred_candidates(text: str) -> Iterator[_Centred]:

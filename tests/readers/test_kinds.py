@@ -632,3 +632,44 @@ _UU = "begin 644 a.png\n" + "M1F5T8V@@=&AI<R!P:6-T=7)E(&9R;VT@=&AE(&QO8VL@86YD(&
 def test_a_kind_of_fault_is_mended_in_every_format_of_pages(name: str, source: str, text: str) -> None:
     (document,) = documents(name, source)
     assert (" ".join(document.text.split()), document.left_out.get("unexplained_words")) == (text, None)
+
+
+_PARTIES = (
+    "COURT OF APPEALS OF GOOLE",
+    "ANN VANE,",
+    "Plaintiff,",
+    "v.",
+    "LIME QUARRIES, INC.,",
+    "Defendant.",
+    "No. 20-15",
+)
+_AS_CELLS = "</w:p></w:tc><w:tc><w:p>".join(word_run(part) for part in (" ".join(_PARTIES[1:6]), _PARTIES[6]))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.docx", word_of("".join(f"<w:p>{word_run(part)}</w:p>" for part in _PARTIES) + _LONG)),
+        ("a.docx", word_of(f"<w:p>{word_run(_PARTIES[0])}</w:p><w:tbl><w:tr><w:tc><w:p>{_AS_CELLS}</w:p></w:tc></w:tr>"
+                           f"</w:tbl>{_LONG}")),
+        ("a.odt", odt("".join(f"<text:p>{part}</text:p>" for part in _PARTIES))),
+        ("a.html", "<html><body>" + "".join(f"<p>{part}</p>" for part in _PARTIES)),
+        ("a.tex", latex("\n\n".join(_PARTIES))),
+    ],
+)  # fmt: skip
+def test_a_court_paper_without_a_title_is_titled_by_its_parties(name: str, data: str | bytes) -> None:
+    (document,) = documents(name, data)
+    assert (document.title, document.metadata["docket"]) == ("ANN VANE v. LIME QUARRIES, INC.", "20-15")
+
+
+@pytest.mark.parametrize(
+    ("line", "title", "headings"),
+    [("REPORT ON LOCKS", "REPORT ON LOCKS", ["", "COUNT I"]), ("DISTRICT OF GOOLE", "a", ["", "COUNT I"])],
+)
+def test_a_first_line_in_the_middle_is_the_title(line: str, title: str, headings: list[str]) -> None:
+    middle = "<w:p><w:pPr><w:jc w:val='center'/></w:pPr>{}</w:p>"
+    lines = [middle.format(word_run(text, "<w:b/>")) for text in (line, "COUNT I", "(Negligence)")]
+    (document,) = documents(
+        "a.docx", word_of(lines[0] + f"<w:p>{word_run('by Ann Vane')}</w:p>" + "".join(lines[1:]) + _LONG)
+    )
+    assert (document.title, [section.heading for section in document.sections][-1:]) == (title, headings[1:])
