@@ -10,6 +10,7 @@ from pathlib import Path
 
 import docx
 import lxml.html
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,7 +104,8 @@ def test_less_than_the_least_contribution_is_empty(chart: Chart) -> None:
 def test_csv_has_a_line_for_each_row_and_five_columns_for_each_hit(chart: Chart) -> None:
     first, second = csv.DictReader(io.StringIO(chart_csv(chart)))
     assert first["foxes passage"] == "Old foxes cross the wide river at night."
-    assert float(first["foxes contribution"]) == chart.rows[0].cells[0].contribution  # type: ignore[union-attr]
+    (cell,) = chart.rows[0].cells
+    assert cell is not None and np.float32(first["foxes contribution"]) == np.float32(cell.contribution)
     assert (second["label"], second["foxes passage"], second["foxes contribution"]) == ("Rest", "", "")
 
 
