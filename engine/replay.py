@@ -79,8 +79,8 @@ def compare_results(
     old = {hit["id"]: hit for hit in before["hits"]}
     new = {hit["id"]: hit for hit in after["hits"]}
     names = [*new, *(name for name in old if name not in new)]
-    found = (_change(old.get(name), new.get(name), was_there, is_there) for name in names)
-    changes = tuple(change for change in found if change is not None)
+    compared = (_change(old.get(name), new.get(name), was_there, is_there) for name in names)
+    changes = tuple(change for change in compared if change is not None)
     return Differences(after["query"]["title"], len(names), tuple(_reasons(before, after)), changes)
 
 
@@ -131,11 +131,10 @@ def _causes(old: Values | None, new: Values | None) -> tuple[Cause, ...]:
     before = _contributions(old, None)
     after = _contributions(new, _listed(old))
     keys = before.keys() | after.keys()
-    found = [Cause(*key, before.get(key, 0.0), after.get(key, 0.0)) for key in keys]
-    differing = [cause for cause in found if abs(cause.after - cause.before) > TOLERANCE]
-    return tuple(
-        sorted(differing, key=lambda one: (-abs(one.after - one.before), one.query_section, one.target_section))
-    )
+    causes = [Cause(*key, before.get(key, 0.0), after.get(key, 0.0)) for key in keys]
+    differing = [cause for cause in causes if abs(cause.after - cause.before) > TOLERANCE]
+    differing.sort(key=lambda cause: (-abs(cause.after - cause.before), cause.query_section, cause.target_section))
+    return tuple(differing)
 
 
 def _listed(hit: Values | None) -> set[tuple[int, int]] | None:
@@ -196,14 +195,14 @@ def _encoder(state: Values | None) -> str:
     return "none" if state is None else f"{state['name']} ({state['fingerprint'][:12]})"
 
 
-def differences_text(found: Differences) -> str:
+def differences_text(differences: Differences) -> str:
     """Differences as lines for a terminal."""
-    if found.is_equal:
-        lines = [f"equal: {found.query}: {found.n_hits} hits with the same ranks, scores and parts"]
-        return "\n".join([*lines, *(f"       {reason}" for reason in found.reasons)])
-    lines = [f"different: {found.query}: {len(found.changes)} of {found.n_hits} hits"]
-    lines += [f"       {reason}" for reason in found.reasons]
-    for change in found.changes:
+    if differences.is_equal:
+        lines = [f"equal: {differences.query}: {differences.n_hits} hits with the same ranks, scores and parts"]
+        return "\n".join([*lines, *(f"       {reason}" for reason in differences.reasons)])
+    lines = [f"different: {differences.query}: {len(differences.changes)} of {differences.n_hits} hits"]
+    lines += [f"       {reason}" for reason in differences.reasons]
+    for change in differences.changes:
         note = f"  ({change.note})" if change.note else ""
         ranks = f"{_rank(change.rank_before)} -> {_rank(change.rank_after)}"
         scores = f"{_score(change.score_before)} -> {_score(change.score_after)}"
@@ -232,16 +231,16 @@ def recorded_results(path: Path) -> list[dict[str, Any]]:
         DocumentError: the file cannot be read, or holds something else.
     """
     try:
-        found = _parsed(path.read_text(encoding="utf-8"))
+        results = _parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DocumentError(f"{path} cannot be read ({error.strerror}); name a file of results") from error
     except ValueError as error:
         raise DocumentError(f"{path} is not JSON ({error}); {_WRITE}") from error
-    for result in found:
+    for result in results:
         version = result.get("schema") if isinstance(result, dict) else None
         if version != VERSION:
             raise DocumentError(f"{path} has the schema {version!r}, not {VERSION!r}; {_WRITE}")
-    return found
+    return results
 
 
 _WRITE = "write results: longmatch query INDEX DOCUMENT --format json -o FILE"
@@ -274,11 +273,11 @@ def check_replayable(recorded: Mapping[str, Any]) -> None:
 def kept_query(recorded: Mapping[str, Any]) -> Document | None:
     """The query of a result that keeps its text; None where a file or the index holds it."""
     query = recorded["query"]
-    kept = query.get("document")
-    if kept is None:
+    document = query.get("document")
+    if document is None:
         return None
-    sections = tuple(Section(**one | {"path": tuple(one["path"])}) for one in kept["sections"])
-    return Document(query["id"], query["title"], kept["text"], sections, source=query["source"])
+    sections = tuple(Section(**section | {"path": tuple(section["path"])}) for section in document["sections"])
+    return Document(query["id"], query["title"], document["text"], sections, source=query["source"])
 
 
 def replay(index: Index, recorded: Mapping[str, Any], query: Document | None) -> Differences:
@@ -289,7 +288,7 @@ def replay(index: Index, recorded: Mapping[str, Any], query: Document | None) ->
     """
     request = Request.of(**recorded["provenance"]["parameters"])
     left_out = tuple(name for name in request.without if index.snapshot.position(name) is not None)
-    found = index.search(recorded["query"]["id"] if query is None else query, replace(request, without=left_out))
+    result = index.search(recorded["query"]["id"] if query is None else query, replace(request, without=left_out))
     return compare_results(
-        recorded, found.to_dict(n_pairs=None), is_there=lambda doc_id: index.snapshot.position(doc_id) is not None
+        recorded, result.to_dict(n_pairs=None), is_there=lambda doc_id: index.snapshot.position(doc_id) is not None
     )

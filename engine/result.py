@@ -306,8 +306,8 @@ class JointResult(Sequence[JointHit]):
 
     def __repr__(self) -> str:
         n_like = sum(weight > 0 for weight in self.weights)
-        asked = f"like {n_like}, unlike {len(self.weights) - n_like}"
-        return f"JointResult({asked}, {len(self)} hits, {self.status.value})"
+        sides = f"like {n_like}, unlike {len(self.weights) - n_like}"
+        return f"JointResult({sides}, {len(self)} hits, {self.status.value})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -462,8 +462,8 @@ class Pairs(Sequence[DocumentPair]):
             if pair.score < least:
                 continue
             titles |= {pair.first: pair.first_title, pair.second: pair.second_title}
-            one, other = sorted((_root(parents, pair.first), _root(parents, pair.second)))
-            parents[other] = one
+            root, joined = sorted((_root(parents, pair.first), _root(parents, pair.second)))
+            parents[joined] = root
         members: dict[str, list[str]] = {}
         for name in sorted(titles):
             members.setdefault(_root(parents, name), []).append(name)

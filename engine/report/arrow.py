@@ -130,12 +130,12 @@ def index_export(snapshot: Snapshot, what: What, positions: Positions | None = N
 def _columns_of(types: Mapping[str, Mapping[str, int]]) -> dict[str, pa.DataType]:
     """The metadata fields that become columns: those whose values a column of one type can hold."""
     taken = {name for name, _ in _DOCUMENTS}
-    found = {
+    columns = {
         name: next((column for kinds, column in _TYPES if own.keys() <= kinds), None)
         for name, own in types.items()
         if name not in taken
     }
-    return {name: column for name, column in found.items() if column is not None}
+    return {name: column for name, column in columns.items() if column is not None}
 
 
 def _documents(snapshot: Snapshot, positions: Positions, fields: Mapping[str, pa.DataType]) -> list[dict[str, Any]]:
@@ -211,7 +211,7 @@ def _vectors_of(snapshot: Snapshot, position: int, schema: pa.Schema) -> pa.Reco
     sections, spans = snapshot.section_vectors(position), snapshot.spans(position).tolist()
     levels = [snapshot.document_rows(at).astype(np.float32), sections, snapshot.chunk_vectors(at)[0]]
     places: list[tuple[int | None, ...]] = [(None, None, 0, len(document.text), None)]
-    places += [(number, None, one.start, one.stop, None) for number, one in enumerate(document.sections)]
+    places += [(number, None, section.start, section.stop, None) for number, section in enumerate(document.sections)]
     places += [(section, chunk, start, stop, n) for chunk, (section, start, stop, n) in enumerate(spans)]
     vectors = np.concatenate(levels)
     columns = [

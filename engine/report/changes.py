@@ -89,7 +89,7 @@ def changes_of(result: Result) -> Changes:
     """The changes from the query of a comparison to its only hit."""
     (hit,) = result.hits
     query, target = result.query, hit.document
-    words = [[_words(document.text, one.start, one.stop) for one in document.sections] for document in (query, target)]
+    words = [[_words(side.text, part.start, part.stop) for part in side.sections] for side in (query, target)]
     moved = _moved(result, words)
     flow = [
         [word for number, section in enumerate(side) if number not in {pair[at] for pair in moved} for word in section]
@@ -98,7 +98,7 @@ def changes_of(result: Result) -> Changes:
     changes = list(_diff(*flow))
     for mine, theirs in moved:
         changes += _diff(words[0][mine], words[1][theirs])
-    return Changes(query, target, tuple(sorted(changes, key=lambda one: one.target.start)), len(moved))
+    return Changes(query, target, tuple(sorted(changes, key=lambda change: change.target.start)), len(moved))
 
 
 def _words(text: str, start: int, stop: int) -> list[_Word]:
@@ -110,13 +110,13 @@ def _words(text: str, start: int, stop: int) -> list[_Word]:
 
 def _moved(result: Result, words: Sequence[Sequence[Sequence[_Word]]]) -> list[tuple[int, int]]:
     """The section pairs out of order: each the best pair of both sections, with half of their words in common."""
-    found = pair_columns(result.hits[0].breakdown.pairs)
+    pairs = pair_columns(result.hits[0].breakdown.pairs)
     best: list[tuple[int, int]] = []
     seen: tuple[set[int], set[int]] = (set(), set())
-    for pair in zip(found.query_sections.tolist(), found.target_sections.tolist(), strict=True):
+    for pair in zip(pairs.query_sections.tolist(), pairs.target_sections.tolist(), strict=True):
         if not any(number in side for number, side in zip(pair, seen, strict=True)):
-            one, other = (Counter(word.text for word in side[at]) for side, at in zip(words, pair, strict=True))
-            if 2 * (one & other).total() >= _LEAST_COMMON * (one.total() + other.total()):
+            old, new = (Counter(word.text for word in side[at]) for side, at in zip(words, pair, strict=True))
+            if 2 * (old & new).total() >= _LEAST_COMMON * (old.total() + new.total()):
                 best.append(pair)
         for number, side in zip(pair, seen, strict=True):
             side.add(number)
@@ -124,14 +124,14 @@ def _moved(result: Result, words: Sequence[Sequence[Sequence[_Word]]]) -> list[t
     in_order = SequenceMatcher(
         None, [theirs for _, theirs in best], sorted(theirs for _, theirs in best), autojunk=False
     )
-    kept = {block.a + step for block in in_order.get_matching_blocks() for step in range(block.size)}
-    return [pair for at, pair in enumerate(best) if at not in kept]
+    in_place = {block.a + step for block in in_order.get_matching_blocks() for step in range(block.size)}
+    return [pair for at, pair in enumerate(best) if at not in in_place]
 
 
 def _diff(mine: Sequence[_Word], theirs: Sequence[_Word]) -> Iterator[Change]:
     """The changes between two texts: first by paragraph, then by word in those that differ."""
     paragraphs = [_paragraphs(side) for side in (mine, theirs)]
-    texts = [[tuple(word.text for word in one) for one in side] for side in paragraphs]
+    texts = [[tuple(word.text for word in paragraph) for paragraph in side] for side in paragraphs]
     for tag, first, stop, other_first, other_stop in SequenceMatcher(
         None, texts[0], texts[1], autojunk=False
     ).get_opcodes():
@@ -143,12 +143,12 @@ def _diff(mine: Sequence[_Word], theirs: Sequence[_Word]) -> Iterator[Change]:
 
 def _paragraphs(words: Sequence[_Word]) -> list[list[_Word]]:
     """The words by paragraph, each with the break after it."""
-    found: list[list[_Word]] = [[]]
+    paragraphs: list[list[_Word]] = [[]]
     for word in words:
-        found[-1].append(word)
+        paragraphs[-1].append(word)
         if word.text == "\n":
-            found.append([])
-    return found
+            paragraphs.append([])
+    return paragraphs
 
 
 def _word_diff(

@@ -123,7 +123,7 @@ def _text(query: Document, number: int) -> str:
     section = query.sections[number]
     start = after_heading(query, Span(section.start, section.stop), number)
     paragraphs = _PARAGRAPHS.split(query.text[start : section.stop].strip().lstrip(" .):#*"))
-    return "\n".join(" ".join(one.split()) for one in paragraphs)
+    return "\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def _shortened(text: str, most: int | None) -> str:
@@ -141,7 +141,7 @@ def _column(result: Result, hit: Hit, rows: Sequence[int], lowest: Sequence[_Low
     for pair in hit.breakdown.pairs:
         pairs.setdefault(pair.query_section, []).append(pair)
     quotes = Quotes(result.query, hit, result.language, result.stock)
-    return [_cell(hit, pairs.get(row, []), quotes, one) for row, one in zip(rows, lowest, strict=True)]
+    return [_cell(hit, pairs.get(row, []), quotes, least) for row, least in zip(rows, lowest, strict=True)]
 
 
 def _cell(hit: Hit, pairs: Sequence[SectionPair], quotes: Quotes, lowest: _Lowest) -> Cell | None:

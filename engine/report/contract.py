@@ -91,7 +91,7 @@ class QuerySections:
         """Measure the sections, of some kinds; the floor is that of the index for the query."""
         self.kinds = kinds
         self.is_body = np.array([kind is SectionKind.BODY for kind in kinds], bool)
-        sizes = np.array([len(query.text[one.start : one.stop].strip()) for one in query.sections], np.float64)
+        sizes = np.array([len(query.text[part.start : part.stop].strip()) for part in query.sections], np.float64)
         is_counted = (self.is_body if self.is_body.any() else ~self.is_body) & (sizes > 0)
         is_long = is_counted & (sizes >= _LEAST_CHARACTERS)
         self.is_counted = is_long if is_long.any() else is_counted  # (S,)
@@ -126,7 +126,7 @@ def section_shares(
     own = columns.query_sections
     if sums_of_all is None:
         values = columns.contributions, columns.words
-        sums, words = (np.bincount(own, one, n_sections).astype(np.float64) for one in values)
+        sums, words = (np.bincount(own, value, n_sections).astype(np.float64) for value in values)
     else:
         sums, words = sums_of_all.contributions, sums_of_all.words
     n_pairs = np.bincount(own, minlength=n_sections)
@@ -183,11 +183,11 @@ def reference_notes(hit: Mapping[str, Any]) -> list[str]:
 def rest_note(hit: Mapping[str, Any]) -> tuple[float, str]:
     """The share of the score that no row holds, and its kinds in words; (0, "") where the rows hold all."""
     kinds = hit["by_section"]["rest"]
-    total = sum(one["share"] for one in kinds)
-    names = [_kind_name(one["kind"], one["n_sections"]) for one in kinds]
+    total = sum(kind["share"] for kind in kinds)
+    names = [_kind_name(kind["kind"], kind["n_sections"]) for kind in kinds]
     if len(kinds) == 1:
         return total, names[0]
-    return total, ", ".join(f"{name} {percent(one['share'])}" for name, one in zip(names, kinds, strict=True))
+    return total, ", ".join(f"{name} {percent(kind['share'])}" for name, kind in zip(names, kinds, strict=True))
 
 
 def _kind_name(kind: str, n_sections: int) -> str:
@@ -248,12 +248,12 @@ def result_dict(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> dict[str
         return head_dict(result) | {"hits": list(hits)}
     sections = [
         {
-            "section": section_dict(result.query, one.section),
-            "kind": one.kind.value,
-            "novelty": one.novelty,
-            "hit": None if one.hit is None else next(hits),
+            "section": section_dict(result.query, section.section),
+            "kind": section.kind.value,
+            "novelty": section.novelty,
+            "hit": None if section.hit is None else next(hits),
         }
-        for one in result.sections
+        for section in result.sections
     ]
     return head_dict(result) | {"sections": sections}
 
@@ -261,13 +261,13 @@ def result_dict(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> dict[str
 def head_dict(result: Result) -> dict[str, Any]:
     """All fields of `result_dict` except the hits, or the sections of a novelty."""
     is_ranking = result.sections is None
-    found = {"n_found": result.n_found, "n_evident": result.n_evident}
+    counts = {"n_found": result.n_found, "n_evident": result.n_evident}
     floor = None if result.floor is None else asdict(result.floor)
     return {
         "schema": VERSION if is_ranking else NOVELTY_VERSION,
         "query": _query(result),
         "status": result.status.value,
-        **(found if is_ranking else {}),
+        **(counts if is_ranking else {}),
         "n_searched": result.n_searched,
         "n_undated": result.n_undated,
         "seconds": round(result.seconds, 6),
@@ -292,7 +292,8 @@ def hit_dicts(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> Iterator[d
 
 def listed_hits(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The hits of a `result_dict`, those of the sections of a novelty included."""
-    return [one["hit"] for one in values["sections"] if one["hit"]] if "sections" in values else values["hits"]
+    of_sections = (section["hit"] for section in values.get("sections", ()))
+    return [hit for hit in of_sections if hit] if "sections" in values else list(values["hits"])
 
 
 def _query(result: Result) -> dict[str, Any]:

@@ -85,24 +85,24 @@ def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             }
 
 
-def novelty_rows(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def novelty_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A row for each section, most novel first, with the strongest section pair of its hit.
 
     Yields:
         Rows with `NOVELTY_COLUMNS`; None for values that a section does not have.
     """
-    for rank, one in enumerate(found["sections"], start=1):
-        section, hit = one["section"], one["hit"] or {}
+    for rank, values in enumerate(result["sections"], start=1):
+        section, hit = values["section"], values["hit"] or {}
         pair = next((part for part in hit.get("parts", ()) if part["kind"] == "section_pair"), None) or {}
         target = pair.get("target_section") or {}
         yield {
-            "query_id": found["query"]["id"],
+            "query_id": result["query"]["id"],
             "rank": rank,
-            "novelty": one["novelty"],
-            "status": found["status"],
+            "novelty": values["novelty"],
+            "status": result["status"],
             "section": section["index"],
             "heading": section["heading"] or None,
-            "kind": one["kind"],
+            "kind": values["kind"],
             "start": section["start"],
             "end": section["end"],
             "page": section["page"],
@@ -133,13 +133,13 @@ def as_cell(value: Any) -> Any:  # noqa: ANN401
 
 
 def _section(side: str, section: Mapping[str, Any] | None) -> dict[str, Any]:
-    found = section or {}
+    values = section or {}
     return {
-        f"{side}_section": found.get("index"),
-        f"{side}_heading": found.get("heading") or None,
-        f"{side}_start": found.get("start"),
-        f"{side}_end": found.get("end"),
-        f"{side}_page": found.get("page"),
+        f"{side}_section": values.get("index"),
+        f"{side}_heading": values.get("heading") or None,
+        f"{side}_start": values.get("start"),
+        f"{side}_end": values.get("end"),
+        f"{side}_page": values.get("page"),
     }
 
 
@@ -260,12 +260,12 @@ class Reference:
 
 def references(results: Iterable[Result]) -> list[Reference]:
     """A reference for each document among all hits, in order of first occurrence."""
-    found: dict[str, list[tuple[Result, Hit]]] = {}
+    by_document: dict[str, list[tuple[Result, Hit]]] = {}
     for result in results:
         for hit in result.hits:
-            found.setdefault(hit.doc_id, []).append((result, hit))
+            by_document.setdefault(hit.doc_id, []).append((result, hit))
     taken: set[str] = set()
-    return [_reference(doc_id, hits, taken) for doc_id, hits in found.items()]
+    return [_reference(doc_id, hits, taken) for doc_id, hits in by_document.items()]
 
 
 def bibtex(results: Iterable[Result]) -> str:
@@ -300,7 +300,7 @@ def _reference(doc_id: str, hits: Sequence[tuple[Result, Hit]], taken: set[str])
         venue=journal or meeting,
         fields=plain,
         note="; ".join(
-            f"longmatch: rank {one.rank}, score {one.score:.4f} for {_text(result.query.title)}" for result, one in hits
+            f"longmatch: rank {hit.rank}, score {hit.score:.4f} for {_text(result.query.title)}" for result, hit in hits
         ),
         hits=hits,
     )
@@ -337,11 +337,11 @@ def _authors(values: Mapping[str, object]) -> tuple[str, ...]:
     for name in _AUTHORS:
         value = values.get(name)
         if isinstance(value, list):
-            return tuple(_text(one) for one in value if _text(one))
+            return tuple(_text(name) for name in value if _text(name))
         if value is not None:
             text = _text(value)
             names = text.split(";") if ";" in text else text.split(" and ")
-            return tuple(one.strip() for one in names if one.strip())
+            return tuple(name.strip() for name in names if name.strip())
     return ()
 
 
@@ -352,8 +352,8 @@ def _first(values: Mapping[str, object], names: Iterable[str]) -> str:
 def _text(value: object) -> str:
     """A value on one line; the elements of a list are joined by commas."""
     if isinstance(value, list):
-        return ", ".join(_text(one) for one in value)
-    return " ".join("".join(one if one.isprintable() else " " for one in str(value)).split())
+        return ", ".join(_text(element) for element in value)
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in str(value)).split())
 
 
 def _entry(reference: Reference) -> str:

@@ -63,19 +63,19 @@ def cut(whole: Line, width: int) -> Line:
     """A line in at most `width` columns, with "…" where it was cut."""
     if columns(whole) <= width:
         return whole
-    kept: list[Run] = []
+    runs: list[Run] = []
     room = width - 1
     for run in whole:
         text = cut_text(run.text, room)
-        kept.append(Run(text, run.style))
+        runs.append(Run(text, run.style))
         room -= columns(text)
         if text != run.text:
             break
-    while kept and not kept[-1].text.rstrip():
-        kept.pop()
-    if kept:
-        kept[-1] = Run(kept[-1].text.rstrip() + "…", kept[-1].style)
-    return tuple(kept) if kept else (Run("…"),)
+    while runs and not runs[-1].text.rstrip():
+        runs.pop()
+    if runs:
+        runs[-1] = Run(runs[-1].text.rstrip() + "…", runs[-1].style)
+    return tuple(runs) if runs else (Run("…"),)
 
 
 def cut_text(text: str, width: int) -> str:
@@ -102,7 +102,7 @@ def pad(whole: Line, width: int) -> Line:
 
 def plain(lines: Iterable[Line]) -> str:
     """Lines as text without styles."""
-    return "\n".join("".join(run.text for run in one) for one in lines)
+    return "\n".join("".join(run.text for run in shown) for shown in lines)
 
 
 def table(rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), gap: int = 2) -> list[Line]:

@@ -128,7 +128,7 @@ def section_map(query: Document, target: Document, pairs: PairColumns, shown: Se
     strongest = drawn.of(slice(MOST_CELLS))
     cells = tuple(
         zip(
-            *(one.tolist() for one in (strongest.query_sections, strongest.target_sections, strongest.contributions)),
+            *(axis.tolist() for axis in (strongest.query_sections, strongest.target_sections, strongest.contributions)),
             strict=True,
         )
     )
@@ -303,7 +303,7 @@ def _listed(metadata: Mapping[str, MetadataValue]) -> Iterator[tuple[str, tuple[
     """The fields to show: those with short values, without the counts and the kinds of sections that readers add."""
     for name, value in metadata.items():
         values = tuple(value) if isinstance(value, list) else (value,)
-        n_characters = sum(len(str(one)) for one in values)
+        n_characters = sum(len(str(value)) for value in values)
         if 0 < n_characters <= _FIELD_CHARACTERS and not name.startswith((LEFT_OUT, KIND)):
             yield name, values
 
@@ -319,16 +319,16 @@ def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -
     section = part[f"{side}_section"]
     whole = _span(section)
     whole = Span(after_heading(document, whole, section["index"]), whole.stop)
-    passages = [_span(one[side]) for one in part["spans"][:_PASSAGES]]
+    passages = [_span(span[side]) for span in part["spans"][:_PASSAGES]]
     margin = _MARGIN if passages else _SENTENCE_MARGIN
     focuses = passages or [_span(part["quotes"][side])]
-    shown = [_at_words(document.text, one, whole) for one in excerpts(whole, focuses, margin)]
+    shown = [_at_words(document.text, excerpt, whole) for excerpt in excerpts(whole, focuses, margin)]
     marks = [*_marks(side, [part], number)]
     return Side(
         section["index"],
         section_label(document, section["index"]),
         pages_label(place_of(document, focuses[0])),
-        tuple(tuple(marked_runs(document.text, one, marks)) for one in shown),
+        tuple(tuple(marked_runs(document.text, excerpt, marks)) for excerpt in shown),
         is_begun=shown[0].start > whole.start,
         is_ended=shown[-1].stop == whole.stop,
     )
@@ -415,7 +415,7 @@ def marked_runs(text: str, span: Span, marks: Iterable[Mark]) -> list[Run]:
 def excerpts(section: Span, focuses: Sequence[Span], margin: int) -> list[Span]:
     """The excerpts of a long section that are shown: the focuses with a margin around each, joined where they meet."""
     shown: list[Span] = []
-    for focus in sorted(focuses, key=lambda one: one.start):
+    for focus in sorted(focuses, key=lambda span: span.start):
         start, stop = max(section.start, focus.start - margin), min(section.stop, focus.stop + margin)
         if shown and start <= shown[-1].stop:
             shown[-1] = Span(shown[-1].start, max(stop, shown[-1].stop))
@@ -563,7 +563,7 @@ def _document_sections(result: Result, n_pairs: int | None = None) -> Iterator[S
             yield SectionView(rank, section, pages, text, None, ())
         else:
             view = next(hits)
-            target = tuple(one for one in view.target if one.matches)
+            target = tuple(section for section in view.target if section.matches)
             yield SectionView(rank, section, pages, view.query[section.section], view, target)
 
 

@@ -89,8 +89,9 @@ def window(text: str, marks: Sequence[Span], most: int) -> tuple[str, tuple[Span
         stop = blank if blank > 0 else max(stop, last)
     lead, trail = "…" if start else "", "…" if stop < len(text) else ""
     shift = len(lead) - start
-    kept = tuple(Span(one.start + shift, one.stop + shift) for one in marks if start <= one.start and one.stop <= stop)
-    return lead + text[start:stop].rstrip() + trail, kept
+    inside = [mark for mark in marks if start <= mark.start and mark.stop <= stop]
+    moved = tuple(Span(mark.start + shift, mark.stop + shift) for mark in inside)
+    return lead + text[start:stop].rstrip() + trail, moved
 
 
 class Quotes:
@@ -137,7 +138,7 @@ class Quotes:
             is_common &= section.has
         is_common &= self._is_strong
         mine, theirs = (
-            [*chain.from_iterable(self._marks(one.text, one.spans[is_common[one.terms]]))] for one in sections
+            [*chain.from_iterable(self._marks(part.text, part.spans[is_common[part.terms]]))] for part in sections
         )
         return mine, theirs
 
@@ -154,11 +155,11 @@ class Quotes:
         number, as of a drawing or a citation, are last, and only with a word that no other has.
         """
         readable = (term for term in terms if is_listed(term.term, self._language))
-        found = [(term, content_words(term.term, self._language)) for term in islice(readable, 2 * N_TERMS)]
+        with_words = [(term, content_words(term.term, self._language)) for term in islice(readable, 2 * N_TERMS)]
         chosen: list[TermPart] = []
         seen: set[str | int] = set()
-        pairs = [(both, 2 * pair.contribution) for pair, both in found if len(both) > 1]
-        for term, words in sorted(found, key=lambda one: has_number(one[0].term)):
+        pairs = [(both, 2 * pair.contribution) for pair, both in with_words if len(both) > 1]
+        for term, words in sorted(with_words, key=lambda entry: has_number(entry[0].term)):
             if words & seen:
                 continue
             if not any(words < both and least >= term.contribution and not both & seen for both, least in pairs):
@@ -253,10 +254,10 @@ class _Section:
     @cached_property
     def sentences(self) -> _Sentences:
         """All sentences of the section."""
-        found = self._places.sentences(self._number)
-        own = slice(*self.starts.searchsorted((found.edges[0], found.edges[-1])).tolist())
-        owners = found.starts.searchsorted(self.starts[own], side="right") - 1
-        return _Sentences(found, 0, self.terms[own], self.spans[own], owners, found.n_words)
+        sentences = self._places.sentences(self._number)
+        own = slice(*self.starts.searchsorted((sentences.edges[0], sentences.edges[-1])).tolist())
+        owners = sentences.starts.searchsorted(self.starts[own], side="right") - 1
+        return _Sentences(sentences, 0, self.terms[own], self.spans[own], owners, sentences.n_words)
 
     def within(self, span: Span) -> _Sentences:
         """The sentences that are in a stretch of the text."""
@@ -322,7 +323,7 @@ def _inside(sentences: Sentences, within: Span) -> tuple[int, int]:
     touching = range(begin, min(bisect_left(sentences.edges, within.stop), len(sentences.starts)))
     spans = map(sentences.span, touching)
     shares = [
-        (min(one.stop, within.stop) - max(one.start, within.start)) / max(1, one.stop - one.start) for one in spans
+        (min(span.stop, within.stop) - max(span.start, within.start)) / max(1, span.stop - span.start) for span in spans
     ]
     for least in (0.5, 1e-9):
         inside = [at for at, share in zip(touching, shares, strict=True) if share >= least]

@@ -200,7 +200,7 @@ def hit_lines(hit: Mapping[str, Any], n_pairs: int, width: int, *, is_on_demand:
     """The score by section of the query: share and best counterpart of each, with quotes, and the sum of the others."""
     margin = " " * _INDENT
     rows = zip(hit["by_section"]["rows"], best_parts(hit), strict=True)
-    lines = [one for row, part in rows for one in _section(row, part, width)]
+    lines = [shown for row, part in rows for shown in _section(row, part, width)]
     share, note = rest_note(hit)
     if note:
         lines.append(cut(line(margin, Run(f"{percent(share):>7}", Style.NUMBER), f"  {note}"), width))
@@ -297,7 +297,7 @@ def _comparison(result: Result, n_pairs: int, width: int) -> list[Line]:
         lines.append(line("     no passage and no word matches"))
     (values,) = hit_dicts(result, n_pairs=n_pairs)
     parts = [*_summary(values, width), *hit_lines(values, n_pairs, width, is_on_demand=False)]
-    return [cut(one, width) for one in [*lines, (), *parts]]
+    return [cut(shown, width) for shown in [*lines, (), *parts]]
 
 
 def _compared_document(mark: str, document: Document, coverage: Coverage) -> list[Line]:
@@ -440,7 +440,7 @@ _OF_TARGET = ("rank", "id", "title")
 
 def joint_dict(result: JointResult, *, n_pairs: int | None = N_SNIPPETS) -> dict[str, Any]:
     """A result as plain values: the contributions of `by_query` sum to the score of a hit, to 1e-5."""
-    heads = [head_dict(one) for one in result.results]
+    heads = [head_dict(of_query) for of_query in result.results]
     queries = [
         {"weight": weight} | {name: head[name] for name in ("query", "encoding", "provenance", "floor")}
         for weight, head in zip(result.weights, heads, strict=True)
@@ -463,7 +463,7 @@ def joint_dict(result: JointResult, *, n_pairs: int | None = N_SNIPPETS) -> dict
 
 def _hits(result: JointResult, n_pairs: int | None) -> Iterator[dict[str, Any]]:
     """The hits; the contributions of the query documents sum to their scores."""
-    rows = zip(result.hits, *(hit_dicts(one, n_pairs=n_pairs) for one in result.results), strict=True)
+    rows = zip(result.hits, *(hit_dicts(of_query, n_pairs=n_pairs) for of_query in result.results), strict=True)
     for hit, *by_query in rows:
         target = {name: by_query[0][name] for name in _OF_TARGET} | {"score": hit.score}
         above = None if result.floor is None else result.floor.level(hit.score)
@@ -478,8 +478,8 @@ def joint_lines(result: JointResult, *, n_pairs: int | None = None, width: int =
     """The hits, each with its score by query document, and the strongest sections of each of those to be like."""
     n_pairs = 1 if n_pairs is None else n_pairs
     lines = []
-    for one, weight in zip(result.results, result.weights, strict=True):
-        head = line(Run("like    " if weight > 0 else "unlike  ", Style.FAINT), Run(one.query.title, Style.TITLE))
+    for of_query, weight in zip(result.results, result.weights, strict=True):
+        head = line(Run("like    " if weight > 0 else "unlike  ", Style.FAINT), Run(of_query.query.title, Style.TITLE))
         lines.append(cut(head, width))
     reach = reach_note(result.floor, result.nothing_stands_out, list(result.scores))
     notes = [
@@ -489,15 +489,13 @@ def joint_lines(result: JointResult, *, n_pairs: int | None = None, width: int =
     lines += [*(cut(line(Run(f"        {note}", Style.FAINT)), width) for note in notes), line()]
     for hit in joint_dict(result, n_pairs=n_pairs)["hits"]:
         lines += title_line(hit, width)
-        for part, one, weight in zip(hit["by_query"], result.results, result.weights, strict=True):
+        for part, of_query, weight in zip(hit["by_query"], result.results, result.weights, strict=True):
             number = Run(f"{part['contribution']:+8.4f}", Style.NUMBER)
             lines.append(
-                cut(line(" " * _INDENT, number, f"  {safe(one.query.title)}: {safe(summary(part['hit']))}"), width)
+                cut(line(" " * _INDENT, number, f"  {safe(of_query.query.title)}: {safe(summary(part['hit']))}"), width)
             )
-            if weight > 0:
-                lines += (
-                    hit_lines(part["hit"], n_pairs, width, is_on_demand=one.encoding is not None) if n_pairs else []
-                )
+            if weight > 0 and n_pairs:
+                lines += hit_lines(part["hit"], n_pairs, width, is_on_demand=of_query.encoding is not None)
         lines.append(line())
     if not len(result):
         lines += [cut(line("no hit: no document is nearer to the first than to the others"), width), line()]

@@ -32,7 +32,7 @@ from indexer.cli.terminal import echo_text, log
 
 if TYPE_CHECKING:
     from engine import Index
-    from engine.replay import Differences
+    from engine.replay import Differences, Presence
 
 _LINE = re.compile(r":\d+$")  # line number of a document in a file of JSON lines
 _INDEX = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -79,13 +79,13 @@ def replay(
         check_replayable(record)
     if log_file is not None:
         _check_log(log_file, recorded)
-    found: list[Differences] = []
+    differences: list[Differences] = []
     for folder, records in groupby(recorded, lambda record: index or _folder(record)):
         queries = [(record, _query(record, document, reading)) for record in records]
         with opened_index(folder, device) as opened:
-            found += [replay(opened, record, query) for record, query in queries]
-    _print(found, as_json)
-    if not all(one.is_equal for one in found):
+            differences += [replay(opened, record, query) for record, query in queries]
+    _print(differences, as_json)
+    if not all(difference.is_equal for difference in differences):
         sys.exit(FAILED)
 
 
@@ -99,9 +99,9 @@ def _check_log(path: Path, recorded: Sequence[Mapping[str, Any]]) -> None:
     from indexer.searches import line_of, read_log
 
     entries = read_log(path)
-    for one in recorded:
-        title, time = one["query"]["title"], one["provenance"]["time"]
-        if (number := line_of(entries, one)) is None:
+    for record in recorded:
+        title, time = record["query"]["title"], record["provenance"]["time"]
+        if (number := line_of(entries, record)) is None:
             raise click.ClickException(f"{path} has no line with the result of {title!r} at {time}")
         log(f"{path}: line {number} is the search of {title!r} at {time}")
 
@@ -119,8 +119,8 @@ def _query(recorded: Mapping[str, Any], name: str | None, reading: Reading) -> D
 
     if name is None and recorded["provenance"]["is_indexed"]:
         return None
-    if name is None and (kept := kept_query(recorded)) is not None:
-        return kept
+    if name is None and (document := kept_query(recorded)) is not None:
+        return document
     query = recorded["query"]
     source = name or query["source"]
     if not Path(source).exists():
@@ -128,8 +128,8 @@ def _query(recorded: Mapping[str, Any], name: str | None, reading: Reading) -> D
     if missing := missing_files([source]):
         raise click.ClickException(f"the query {source}: {missing[0].reason}; name its file: --query DOCUMENT")
     with opened_reader([source], reading) as reader:
-        read = [one for one in read_named([source], reader, None) if isinstance(one, Document)]
-    named = [one for one in read if one.doc_id == query["id"]] or read
+        read = [candidate for candidate in read_named([source], reader, None) if isinstance(candidate, Document)]
+    named = [candidate for candidate in read if candidate.doc_id == query["id"]] or read
     if not named:
         raise click.ClickException(f"the query {source} cannot be read; name its file: --query DOCUMENT")
     return named[0]
@@ -183,17 +183,20 @@ def diff(
 def _difference(old: Index, new: Index, query: Document | str, request: Request) -> Differences:
     from engine.replay import compare_results
 
-    before, after = (one.search(query, request).to_dict(n_pairs=None) for one in (old, new))
-    was_there, is_there = ((lambda doc_id, one=one: one.snapshot.position(doc_id) is not None) for one in (old, new))
-    return compare_results(before, after, was_there=was_there, is_there=is_there)
+    before, after = (index.search(query, request).to_dict(n_pairs=None) for index in (old, new))
+    return compare_results(before, after, was_there=_holds(old), is_there=_holds(new))
 
 
-def _print(found: Sequence[Differences], as_json: bool) -> None:
+def _holds(index: Index) -> Presence:
+    return lambda doc_id: index.snapshot.position(doc_id) is not None
+
+
+def _print(differences: Sequence[Differences], as_json: bool) -> None:
     from engine.replay import differences_text
 
     if as_json:
-        rows = [{"is_equal": one.is_equal, **asdict(one)} for one in found]
+        rows = [{"is_equal": difference.is_equal, **asdict(difference)} for difference in differences]
         echo_text(json_text(rows, indent=1))
         return
-    for one in found:
-        echo_text(differences_text(one))
+    for difference in differences:
+        echo_text(differences_text(difference))
