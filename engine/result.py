@@ -22,6 +22,7 @@ from engine.scoring.parts import Breakdown, SectionPair
 from engine.text.document import Document, MetadataValue
 from engine.text.section_kinds import SectionKind
 from engine.text.segmentation import Coverage, Span
+from engine.words.languages import other_language
 from engine.words.places import TermPlaces, nowhere
 from engine.words.wording import StockSentence, StockWording, stock_sentences
 
@@ -211,6 +212,11 @@ class Result(Sequence[Hit]):
     def stock(self) -> tuple[StockSentence, ...]:
         """The sentences of the query that many documents of the reference have in about the same words."""
         return () if self.wording is None else stock_sentences(self.query.text, self.wording)
+
+    @property
+    def query_language(self) -> str | None:
+        """The language of the query, if it is certainly not that of the words of the index; else None."""
+        return None if self.language is None else other_language(self.query.text, self.language)
 
     @property
     def nothing_stands_out(self) -> bool:

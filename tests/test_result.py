@@ -150,6 +150,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "n_undated": None,
         "seconds": 0.012346,
         "language": "english",
+        "query_language": None,
         "copies": [],
         "floor": None,
         "nothing_stands_out": False,

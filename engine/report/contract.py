@@ -272,6 +272,7 @@ def head_dict(result: Result) -> dict[str, Any]:
         "n_undated": result.n_undated,
         "seconds": round(result.seconds, 6),
         "language": result.language,
+        "query_language": result.query_language,
         "reference": result.reference,
         "encoding": None if result.encoding is None else asdict(result.encoding),
         "provenance": None if result.provenance is None else asdict(result.provenance),

@@ -101,7 +101,7 @@ def _head(result: Result, width: int) -> list[Line]:
     counts = f"{n_hits} of {result.n_found:,} matching"
     if result.query_coverage.tokens_read:
         counts += f", {result.n_evident:,} by passages above their thresholds"
-    notes = [f"{coverage_note(result.query_coverage)}; {searched}", counts, floor_note(result)]
+    notes = [f"{coverage_note(result.query_coverage)}; {searched}", counts, floor_note(result), language_note(result)]
     if result.encoding is not None:
         notes += encoding_lines(result.encoding)
     return _title_and_notes(result, notes, width)
@@ -122,6 +122,16 @@ def _note(text: str, width: int, indent: int = _INDENT, style: Style = Style.FAI
 def undated_note(result: Result) -> str:
     """How many documents were left out as they have no date; "" without a cut-off by date."""
     return "" if result.n_undated is None else f" ({result.n_undated:,} without a date left out)"
+
+
+def language_note(result: Result) -> str:
+    """That query and index are in two languages; "" where they are not."""
+    if result.language is None or (name := result.query_language) is None:
+        return ""
+    return (
+        f"the query is in {name.capitalize()}, the index in {result.language.capitalize()}: words hardly match across "
+        "languages, and passages only by an encoder of both"
+    )
 
 
 def floor_note(result: Result) -> str:
@@ -319,7 +329,7 @@ def _novelty(result: Result, n_pairs: int, width: int) -> list[Line]:
     ]
     if result.encoding is not None:
         notes += encoding_lines(result.encoding)
-    notes.append(NO_FLOOR_OF_SECTIONS)
+    notes += [NO_FLOOR_OF_SECTIONS, language_note(result)]
     lines = _title_and_notes(result, notes, width)
     is_on_demand = result.encoding is not None
     for number, values in enumerate(sections, start=1):

@@ -65,6 +65,7 @@ _SAMPLE_TEXTS = 200
 _SAMPLE_CHARACTERS = 4_000  # from the middle of each text, away from title pages and references
 _LEAST_SHARE = 0.12  # of stop words among the words of a text in their language
 _MOST_OF_ONE = 0.02  # most share that one stop word can add, so that no single word decides the language
+_FEWEST_WORDS = 30  # of a text whose stop words alone show that it is in another language
 _LEAST_SCRIPT = 0.2  # share of words in a script that decides when no stop words do
 _LEAST_KANA = 0.05  # of Han and kana together: Japanese has a third or more, Chinese only quotations
 
@@ -158,6 +159,22 @@ def language_name(texts: Iterable[str]) -> str:
     other words is taken. Languages that have a list of stop words but no stemmer take part, so
     that Ukrainian is not detected as Russian.
     """
+    return _named(*_counted(texts))
+
+
+@lru_cache(maxsize=8)
+def other_language(text: str, language: str) -> str | None:
+    """The language of a text, if it is certainly not a given one; None where that is not known."""
+    words, runs = _counted([text])
+    n_own = 0 if language in (NONE, *_unstemmed()) else _n_listed(words, language)
+    if language == NONE or n_own > _LEAST_SHARE * words.total() or (name := _named(words, runs)) in (NONE, language):
+        return None
+    is_certain = name in _unstemmed() or (words.total() >= _FEWEST_WORDS and _n_listed(words, name) > 2 * n_own)
+    return name if is_certain else None
+
+
+def _counted(texts: Iterable[str]) -> tuple[Counter[str], list[str]]:
+    """The words of a sample, and its runs of scripts that are segmented into bigrams."""
     runs: list[str] = []
     words: Counter[str] = Counter()
     for text in islice(texts, _SAMPLE_TEXTS):
@@ -167,6 +184,10 @@ def language_name(texts: Iterable[str]) -> str:
                 runs.append(run)
             elif not word[0].isdigit():
                 words[normal_form(word, NONE)] += 1
+    return words, runs
+
+
+def _named(words: Counter[str], runs: list[str]) -> str:
     n_words, n_unspaced = words.total(), sum(map(len, runs)) / 2
     if n_unspaced > n_words:
         return _by_script("".join(runs))
@@ -185,13 +206,14 @@ def _by_script(text: str) -> str:
 
 
 def _by_stop_words(words: Counter[str]) -> str:
-    n_words = words.total()
-    most = max(1.0, _MOST_OF_ONE * n_words)
     # Malay is close enough to Indonesian to be stemmed as such.
     listed = sorted(set(stop_words.AVAILABLE_LANGUAGES) - _unstemmed() - {"malaysian"})
-    found = {
-        name: sum(min(words[word], most) for word in _listed(name) if len(word) > 1 and word in words)
-        for name in listed
-    }
+    found = {name: _n_listed(words, name) for name in listed}
     best = max(found, key=lambda name: found[name])
-    return best if found[best] > _LEAST_SHARE * n_words else NONE
+    return best if found[best] > _LEAST_SHARE * words.total() else NONE
+
+
+def _n_listed(words: Counter[str], language: str) -> float:
+    """The stop words of a language among some words; each one counts up to a limit."""
+    most = max(1.0, _MOST_OF_ONE * words.total())
+    return sum(min(words[word], most) for word in _listed(language) if len(word) > 1 and word in words)

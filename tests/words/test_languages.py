@@ -15,12 +15,25 @@ from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.store.snapshot import IndexSnapshot
-from engine.words.languages import NONE, check_language, detect_language, languages, normal_form, stop_words_of
+from engine.views import result_view
+from engine.words.languages import (
+    NONE,
+    check_language,
+    detect_language,
+    languages,
+    normal_form,
+    other_language,
+    stop_words_of,
+)
 from indexer.building.builder import build
 from indexer.building.corpus import read_corpus
 from tests.fakes import FakeEncoder, make_document
 
 TEXTS = Path(__file__).parent / "texts"
+ENGLISH_TEXT = (
+    "It is not for us to say that this was the way in which they will be at work, but if there are no such ones, then "
+    "these are for a house on the hill, and with that they are as old as the town."
+)
 
 
 def texts_of(language: str) -> list[str]:
@@ -65,6 +78,36 @@ def test_a_sentence_is_enough(text: str, language: str) -> None:
 )
 def test_text_in_no_known_language_is_none(text: str) -> None:
     assert detect_language([text]) == NONE
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("Tout individu a droit à la vie, à la liberté et à la sûreté de sa personne. " * 2, "english", "french"),
+        ("水泵管理人员应当检查。", "english", "chinese"),
+        (ENGLISH_TEXT, "chinese", "english"),
+        (ENGLISH_TEXT, "german", "english"),
+        ("Pompe à eau de la ville", "english", None),  # too short to be sure
+        (ENGLISH_TEXT, NONE, None),
+        (ENGLISH_TEXT, "english", None),
+        ("x = foo(bar); " * 40, "german", None),
+        ("", "english", None),
+    ],
+)
+def test_another_language_is_named_where_it_is_certain(text: str, language: str, expected: str | None) -> None:
+    assert other_language(text, language) == expected
+
+
+def test_a_query_in_another_language_gets_a_note_in_every_view(tmp_path: Path) -> None:
+    (german, *_) = texts_of("german")
+    build(tmp_path / "x.lm", [make_document("a", ENGLISH_TEXT), make_document("b", german)], language="english")
+    with Index.open(tmp_path / "x.lm") as index:
+        found = result_view(index.search(make_document("q", german + " Ende.")))
+        assert found.to_dict()["query_language"] == "german"
+        note = "he query is in German, the index in English: words hardly match"
+        assert all(note in " ".join(view.split()) for view in (str(found), found.to_html()))
+        same = result_view(index.search(make_document("q", ENGLISH_TEXT + " End.")))
+        assert same.to_dict()["query_language"] is None and "hardly match" not in str(same) + same.to_html()
 
 
 def test_code_is_no_language() -> None:
