@@ -38,12 +38,12 @@ _NO_TERM = -1
 _NO_WORD = -1
 _WORD, _SPACE, _SIGN = range(3)
 _LEAST_PLAIN = 200  # characters of a plain stretch between two others
-_BLOCK = 1 << 14  # words whose hashes are looked up at one time
-_SHORT = 12  # characters of a word that is found by its code points
-_SLOT_BITS = 16  # of the table of short words: 2 MB, which fits a cache of the processor
+_BLOCK = 1 << 12  # words whose hashes are looked up at one time
+_SHORT = 16  # characters of a word that is found by its code points
+_SLOT_BITS = 17  # of the table of short words: 2 MB, which fits a cache of the processor
 _MOST_REMEMBERED = 250_000  # cached words, about 35 MB
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: Fibonacci hashing (Knuth, TAOCP 3, section 6.4)
-_MASKS = (np.tri(_SHORT + 1, _SHORT, -1, np.uint16) * np.uint16(0xFFFF)).view(np.uint64)  # (13, 3), by length
+_MASKS = (np.tri(_SHORT + 1, _SHORT, -1, np.uint16) * np.uint16(0xFFFF)).view(np.uint64)  # (17, 4), by length
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,8 @@ def segmenter_of(language: str) -> WordSegmenter:
 class _Hashes(dict[str, int]):
     """The hash of each word by its spelling, computed at first use; -1 for a word that is not a content word.
 
-    Short words are also in a table, where arrays find them; a new word takes the row of an earlier one.
+    Short words are also in a table, where arrays find them by 64 bits that mix their characters, different for all
+    words of the corpora of `benchmarks`; a new word takes the row of an earlier one.
     """
 
     def __init__(self, language: str) -> None:
@@ -73,8 +74,8 @@ class _Hashes(dict[str, int]):
         self._language = language
         self._stop_words = stop_words_of(language)
         self._stemmer = Stemmer.Stemmer(language, 0) if language in Stemmer.algorithms() else None
-        # Four characters xor the hash, eight more, the hash: a row that another thread is writing fits no word.
-        self._short = np.zeros((1 << _SLOT_BITS, 4), np.uint64)
+        # The bits of the word xor its hash, and the hash: a row that another thread is writing fits no word.
+        self._short = np.zeros((1 << _SLOT_BITS, 2), np.uint64)
 
     def __missing__(self, word: str) -> int:
         normal = normal_form(word, self._language)
@@ -99,20 +100,21 @@ class _Hashes(dict[str, int]):
     def _of_block(self, text: str, windows: NDArray[np.void], spans: NDArray[np.int64]) -> NDArray[np.int64]:
         sizes = spans[:, 1] - spans[:, 0]
         masks = _MASKS.take(np.minimum(sizes, _SHORT), axis=0)
-        spelled = windows[spans[:, 0]].view(np.uint64).reshape(-1, 3) & masks
-        first, second, third = spelled.T
-        slots = (((first * _MIX ^ second) * _MIX ^ third) * _MIX >> np.uint64(64 - _SLOT_BITS)).astype(np.int64)
+        spelled = windows[spans[:, 0]].view(np.uint64).reshape(-1, _SHORT // 4) & masks
+        bits = np.zeros(len(spans), np.uint64)
+        for characters in spelled.T:
+            bits = (bits ^ characters) * _MIX
+        slots = (bits >> np.uint64(64 - _SLOT_BITS)).astype(np.int64)
         rows = self._short.take(slots, axis=0)
-        is_known = (rows[:, 0] ^ rows[:, 3] == first) & (rows[:, 1] == second) & (rows[:, 2] == third)
-        hashes: NDArray[np.int64] = rows[:, 3].astype(np.int64)
-        others = np.flatnonzero(~is_known | (sizes > _SHORT))
+        hashes: NDArray[np.int64] = rows[:, 1].astype(np.int64)
+        others = np.flatnonzero((rows[:, 0] ^ rows[:, 1] != bits) | (sizes > _SHORT))
         if len(others):
             words = map(text.__getitem__, map(slice, *spans.take(others, axis=0).T.tolist()))
             hashes[others] = [*map(self.__getitem__, words)]
-            is_short = (sizes[others] <= _SHORT) & (spelled[others].view(np.uint16) < 0xFFFF).all(axis=1)
-            short = others[is_short]
+            is_plain = (spelled.take(others, axis=0).view(np.uint16) < 0xFFFF).all(axis=1)
+            short = others[is_plain & (sizes[others] <= _SHORT)]
             values = hashes[short].astype(np.uint64)
-            self._short[slots[short]] = np.stack([first[short] ^ values, second[short], third[short], values], axis=1)
+            self._short[slots[short]] = np.stack([bits[short] ^ values, values], axis=1)
         return hashes
 
 
