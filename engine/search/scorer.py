@@ -231,7 +231,8 @@ class Scorer:
         if not len(found) or n_most < 1:
             return exact.of(slice(0))
         best = exact.of(found[exact.scores[found] >= _nth_best(exact.scores[found], n_most)])
-        names = np.array(self._snapshot.doc_ids_of(best.positions))
+        is_tied = len(set(best.scores.tolist())) < len(best.scores)
+        names = np.array(self._snapshot.doc_ids_of(best.positions)) if is_tied else best.positions
         return best.of(np.lexsort((names, -best.scores))[:n_most])
 
     def exact(self, prepared: Prepared, positions: Positions, known: Components | None = None) -> Exact:

@@ -227,7 +227,11 @@ def shares_of(
     """
     if query.counts is not None:
         return np.asarray(query.weights[terms] * np.minimum(1.0, counts / query.counts[terms]))
-    return np.asarray(query.weights[terms] * np.log1p(query.rates[terms] * (counts / lengths)))
+    shares: NDArray[np.float64] = counts / lengths  # one array is reused, as a large query has many places
+    shares *= query.rates[terms]
+    np.log1p(shares, out=shares)
+    shares *= query.weights[terms]
+    return shares
 
 
 def matches(query: QueryTerms, table: TermCounts | KeptTable) -> TermMatches:

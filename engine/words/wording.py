@@ -206,7 +206,7 @@ def common_stretches(text: str, common: NDArray[np.uint64]) -> list[Span]:
         return []
     sentences = _sentences(text)
     is_common = np.isin(np.array([key for _, key in sentences], np.uint64), common)
-    found = [span for (span, _), one in zip(sentences, is_common.tolist(), strict=True) if one]
+    found = [Span(*place) for (place, _), one in zip(sentences, is_common.tolist(), strict=True) if one]
     n_chars = sum(span.stop - span.start for span in found)
     return found if n_chars <= (1 - LEAST_LEFT) * len(text) else []
 
@@ -292,12 +292,12 @@ def _key(word: str) -> int:
     return xxhash.xxh3_64_intdigest(word.lower().encode())
 
 
-def _sentences(text: str) -> list[tuple[Span, int]]:
-    """The sentences that can be common, each with a key that does not depend on its case and line breaks."""
+def _sentences(text: str) -> list[tuple[tuple[int, int], int]]:
+    """The places of the sentences that can be common, each with a key without case and line breaks."""
     starts = sentence_starts(text)
     found = []
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
         words = " ".join(text[start:stop].casefold().split())
         if len(words) - words.count(" ") >= FEWEST_CHARS:
-            found.append((Span(start, stop), xxhash.xxh3_64_intdigest(words.encode())))
+            found.append(((start, stop), xxhash.xxh3_64_intdigest(words.encode())))
     return found
