@@ -274,7 +274,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     left_out = {
         reasons.FIGURES: extract.n_pictures,
         reasons.LINE_NUMBERS: _n_changed(extract.lines, unnumbered),
-        reasons.RUNNING_HEADS: len(rejoined_lines) - len(lines),
+        reasons.RUNNING_HEADS: len(rejoined_lines) - len(lines) + len(extract.turned),
         reasons.UNREADABLE: extract.n_unreadable,
         reasons.PAGES: len(extract.damaged_pages),
         reasons.READINGS: len(extract.readings),

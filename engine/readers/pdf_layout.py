@@ -155,7 +155,9 @@ _PAGE_NUMBER_LINE = re.compile(
     r"[-\u2013\u2014\s]*(?:[Pp](?:age|AGE)\s+)?(?:\d{1,4}|[ivxlc]{1,7}|[IVXLC]{2,7})"
     r"(?:\s*(?:of|/)\s*\d{1,4})?[-\u2013\u2014\s]*$"
 )
-_OF_PAGE = re.compile(r"^\d{1,4}\s+(?=\D)|(?<=[^\d\s])\s+\d{1,4}$")  # beside the words of a running head
+_OF_PAGE = re.compile(
+    r"^(?:\d{1,4}|[ivxlc]{1,7})\s+(?=\D)|(?<=[^\d\s])\s+(?:\d{1,4}|[ivxlc]{1,7})$"
+)  # beside the words of a running head
 _PAGE_OF = re.compile(r"\b[Pp](?:age|AGE|\.)\s?(\d{1,4})\b")
 _MAX_DIGITS = 5
 _ROMAN = re.compile(r"[ivxlc]{1,7}")
@@ -221,9 +223,10 @@ def _outer(page: Sequence[Line]) -> list[Line]:
 
 
 def _counting_alone(pages: Sequence[Sequence[Line]]) -> set[_PageNumber]:
-    """Numbers, alone above or below the text, that count with the pages on at least two, be they short."""
-    shown = (line for page in pages for line in _outer(page) if _PAGE_NUMBER_LINE.match(line.text))
-    counts = Counter(number for line in shown for number in _page_numbers(line))
+    """Numbers above or below the text that count with the pages on at least two, alone on one of them."""
+    outer = [line for page in pages for line in _outer(page)]
+    alone = {number for line in outer if _PAGE_NUMBER_LINE.match(line.text) for number in _page_numbers(line)}
+    counts = Counter(number for line in outer for number in _page_numbers(line) & alone)
     return {number for number, n_pages in counts.items() if n_pages > 1}
 
 

@@ -178,6 +178,7 @@ _DIGITS_BEHIND = re.compile(r"(?<=[^\W_])(?<!\d\d)\d{1,3}")
 _MARK_BEHIND = re.compile(r"(?<=[^\W\d_]{2})[a-z](?:,[a-z\d])*(?![^\W_])")  # of an institute, behind an author
 _GLUED_MARK = re.compile(r"^(\d{1,3})(?=[^\W\d_])")
 _MIN_ROWS = 8  # lines with a gap that make two columns
+_MIN_SWAPPED = 4  # lines of each of two columns that are not in order
 _GUTTER, _GUTTER_SHIFT = 1.2, 6.0  # its least width, times the type size; and points by which its edge varies
 _MAX_COLUMNS, _MOST_EMPTY = 6, 0.5  # share of a column behind the usual line; cells of a table leave more
 _Gap: TypeAlias = tuple[float, float, int]  # its edges, and its index on the page
@@ -344,18 +345,19 @@ def _left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool]]:
 
 
 def _with_one_left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool]]:
-    for at in range(_MIN_ROWS, len(rows) - _MIN_ROWS + 1):
+    for at in range(_MIN_SWAPPED, len(rows) - _MIN_SWAPPED + 1):
         before, line = rows[at - 1][0], rows[at][0]
         if not (line.y > before.y + before.size and line.right < before.left) or _RIGHT_TO_LEFT.search(line.text):
             continue
         start, stop = at, at
-        edge = min(row.left for row, _ in rows[at - _MIN_ROWS : at])
+        edge = min(row.left for row, _ in rows[at - _MIN_SWAPPED : at])
         while start and rows[start - 1][0].left >= edge:
             start -= 1
         while stop < len(rows) and rows[stop][0].right < edge:
             stop += 1
-        overlap = min(rows[start][0].y, line.y) - max(before.y, rows[stop - 1][0].y)
-        if min(at - start, stop - at) >= _MIN_ROWS and overlap > 0.5 * (line.y - rows[stop - 1][0].y):
+        top, last = rows[start][0].y, rows[stop - 1][0].y
+        overlap = min(top, line.y) - max(before.y, last)
+        if min(at - start, stop - at) >= _MIN_SWAPPED and overlap > 0.5 * min(line.y - last, top - before.y):
             return [*rows[:start], *rows[at:stop], *rows[start:at], *rows[stop:]]
     return rows
 
@@ -480,7 +482,7 @@ def _trailing(text_page: _TextPage, text: str, start: int, size: float) -> Trail
 
 def _is_turned(text_page: _TextPage, index: int) -> bool:
     matrix = pdfium.FS_MATRIX()
-    return bool(pdfium.FPDFText_GetMatrix(text_page, index, matrix)) and abs(matrix.b) > abs(matrix.a)
+    return bool(pdfium.FPDFText_GetMatrix(text_page, index, matrix)) and abs(matrix.b) > 0.5 * abs(matrix.a)
 
 
 def _size(text_page: _TextPage, index: int) -> float:

@@ -406,3 +406,30 @@ def test_short_cells_of_a_table_are_read_by_rows(make_pdf: MakePdf) -> None:
     page = [(f"{word} toll", x, 700 - 14.0 * row, 10.0, False) for row, word in enumerate(WORDS) for x in (72.0, 330.0)]
     text = read(make_pdf([page]), "a", "a.pdf").text
     assert text.split()[:6] == "keeper toll keeper toll mason toll".split()
+
+
+@pytest.mark.parametrize("n_notes", [0, 9])
+def test_a_short_left_column_behind_the_right_one_is_read_first(make_pdf: MakePdf, n_notes: int) -> None:
+    right = [(f"{LINE} right", 317.0, 700 - 12.0 * row, 10.0, False) for row in range(6)]
+    left = [(f"{LINE} left", 54.0, 700 - 12.0 * row, 10.0, False) for row in range(5 + n_notes)]
+    text = read(make_pdf([[*right, *left]]), "a", "a.pdf").text
+    assert text.rindex("left") < text.index("right") and text.count("left") == 5 + n_notes
+
+
+@pytest.mark.parametrize(("cosine", "sine"), [(0, 1), (0.7, 0.7)])
+def test_words_along_the_margin_or_across_the_page_are_counted(cosine: float, sine: float) -> None:
+    lines = b"".join(b"BT /F1 10 Tf 72 %d Td (%s) Tj ET\n" % (700 - 12 * row, LINE.encode()) for row in range(9))
+    turned = b"BT /F1 40 Tf %f %f %f %f 90 300 Tm (DRAFT) Tj ET\n" % (cosine, sine, -sine, cosine)
+    document = read(pdf_of_contents([turned + lines]), "a", "a.pdf")
+    assert "DRAFT" not in document.text and document.metadata["left_out_running_heads"] == 1
+
+
+def test_heads_with_small_roman_numbers_are_those_with_other_numbers(make_pdf: MakePdf) -> None:
+    heads = ["", "ii THE LOCK", "", "", "2 THE LOCK", "", "4 THE LOCK", "", "6 THE LOCK"]
+    pages = [
+        [(head, 72, 760, 9, False)] * bool(head)
+        + [(f"{LINE} {page} {row}", 72, 700 - 12 * row, 10, False) for row in range(9)]
+        for page, head in enumerate(heads)
+    ]
+    document = read(make_pdf(pages), "a", "a.pdf")
+    assert "THE LOCK" not in document.text and document.metadata["left_out_running_heads"] == 4
