@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from html import unescape
 from itertools import accumulate, islice, pairwise
+from pathlib import Path
 from typing import Any, ClassVar
 
 from markdown_it import MarkdownIt
@@ -175,6 +176,7 @@ _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | ", **dic
     "\n")}  # fmt: skip
 _SIGN, _TICKS = re.compile(r"[<~`{\[&^]|!(?=\[\[)|\*+(?=[^\W\d_])|^[ \t]{0,12}:::|%%", re.M), re.compile(r"`+")
 _CODE = re.compile(r"(`++)(.+?)\1")
+_TAG = re.compile(r"(?<!\S)#([^\s!-,.:-@\[-^`{-~\u2000-\u206f\u3000-\u303f]+)")  # of Obsidian; "a/b" is below "a"
 _MAX_TAG_CHARS, _MAX_NESTED = 20_000, 50  # of a part that a tag hides, and tags of its name inside
 _NESTED = frozenset(["div", "span", "section", "details", "table", "ul", "ol", "dl", "blockquote"])
 _MAX_LINE_CHARS = 2_000  # of a heading or a field, with its markup
@@ -200,6 +202,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
     The title is that of the front matter, else the first heading of level 1, else the
     file's name. The fields of the front matter (YAML or TOML) are metadata, and no part of the text.
+    So are the tags within a note of Obsidian, a file below a folder that holds ".obsidian".
     """
     text, n_encoded = without_encoded(decode(data))
     fields, text = front_matter(text)
@@ -214,6 +217,10 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     counts.update({reasons.READINGS: n_readings, reasons.RUNNING_HEADS: n_pages})
     find = _headings if text.count("\n") < _MAX_PARSED_LINES else _headings_by_line
     headings = list(find(text))
+    if _TAG.search(text) and any(Path(folder, ".obsidian").is_dir() for folder in Path(source).absolute().parents):
+        named = fields.get("tags") or []
+        tags = named if isinstance(named, list) else re.split(r"[,\s]+", str(named))
+        fields["tags"] = [*dict.fromkeys([*tags, *_tags(text)])]
     declared = str(fields.pop("title", ""))
     titles = (head.title for head in headings if head.level == 1 and not names_part(head.title))
     title = next(titles, "") if is_made_up_title(declared) else declared
@@ -230,6 +237,14 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
             reasons.ENCODED: n_encoded,
         },
     )
+
+
+def _tags(text: str) -> Iterator[str]:
+    """The tags within a note of Obsidian; none of them is in code, or is a number."""
+    for token in _PARSER.parse(text):
+        if token.type == "inline":
+            found = (tag.strip("/") for tag in _TAG.findall(_CODE.sub("", token.content)))
+            yield from (tag for tag in found if tag and not tag.isdigit())
 
 
 def plain(markup: str) -> str:

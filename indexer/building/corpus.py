@@ -27,6 +27,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
+from html import unescape
 from itertools import groupby
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
@@ -46,13 +47,14 @@ _RENAMED = {
     "patentNumber": "number", "issueDate": "date", "dateDecided": "date", "dateEnacted": "date",
     "assignee": "assignees",
 }  # fmt: skip
-_LISTS = ("tags", "collections")
+_LISTS = ("tags", "collections", "notes")
 _UNUSED = ("title", "abstractNote", "accessDate", "caseName", "nameOfAct", "subject")
 _TITLES = ("title", "caseName", "nameOfAct", "subject")
+_TAG = re.compile(r"<[^<>]*>")
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d) ")  # before the date as it was typed; 00 for a part that is not known
 
 _ATTACHMENTS = """
-SELECT owners.itemID, owners.key, items.key, linkMode, path
+SELECT owners.itemID, owners.key, items.itemID, items.key, linkMode, path
 FROM itemAttachments JOIN items ON items.itemID = itemAttachments.itemID
 JOIN items AS owners ON owners.itemID = coalesce(parentItemID, itemAttachments.itemID)
 WHERE path IS NOT NULL AND linkMode <= 2
@@ -65,6 +67,13 @@ _CREATORS = """
 SELECT itemID, creatorType, trim(coalesce(firstName, '') || ' ' || coalesce(lastName, ''))
 FROM itemCreators JOIN creators USING (creatorID) JOIN creatorTypes USING (creatorTypeID) ORDER BY itemID, orderIndex"""
 _TAGS = "SELECT itemID, 'tags', name FROM itemTags JOIN tags USING (tagID) ORDER BY itemID, name"
+_NOTES = """
+SELECT parentItemID, 'notes', note FROM itemNotes
+WHERE note != '' AND itemID NOT IN (SELECT itemID FROM deletedItems) ORDER BY itemID"""
+_ANNOTATIONS = """
+SELECT parentItemID, 'annotations', coalesce(text, '') || char(10) || coalesce(comment, '') FROM itemAnnotations
+WHERE coalesce(text, '') || coalesce(comment, '') != '' AND itemID NOT IN (SELECT itemID FROM deletedItems)
+ORDER BY parentItemID, sortIndex"""  # of an attachment; older libraries have no such table
 _COLLECTIONS = """
 WITH RECURSIVE paths (collectionID, path) AS (
     SELECT collectionID, collectionName FROM collections WHERE parentCollectionID IS NULL
@@ -109,13 +118,17 @@ def _attachments(folder: Path, database: sqlite3.Connection) -> Iterator[tuple[P
     for item, name, value in (*database.execute(_VALUES), *database.execute(_TYPES)):
         values[item][name] = str(value)
     lists: defaultdict[int, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for query in (_CREATORS, _TAGS, _COLLECTIONS):
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    for query in (_CREATORS, _TAGS, _COLLECTIONS, _NOTES, *[_ANNOTATIONS] * ("itemAnnotations" in tables)):
         for item, name, value in database.execute(query):
-            lists[item][name].append(value)
-    for item, key, own_key, mode, path in database.execute(_ATTACHMENTS):
+            is_markup = name in ("notes", "annotations")
+            lists[item][name].append(" ".join(unescape(_TAG.sub(" ", value)).split()) if is_markup else value)
+    for item, key, own, own_key, mode, path in database.execute(_ATTACHMENTS):
         stored = folder / "storage" / Path(own_key).name / Path(path.removeprefix("storage:")).name
         title = next((values[item][name] for name in _TITLES if name in values[item]), "")
+        annotations = lists[own].pop("annotations", [])
         metadata = {"zotero_key": key, **_metadata(values[item], lists[item])}
+        metadata |= {"annotations": [*annotations]} if annotations else {}
         yield Path(path) if mode == _LINKED_FILE else stored, Item(title, metadata)
 
 

@@ -300,6 +300,10 @@ CREATE TABLE tags (tagID INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE itemTags (itemID INT, tagID INT, type INT);
 CREATE TABLE collections (collectionID INTEGER PRIMARY KEY, collectionName TEXT, parentCollectionID INT);
 CREATE TABLE collectionItems (collectionID INT, itemID INT);
+CREATE TABLE itemNotes (itemID INTEGER PRIMARY KEY, parentItemID INT, note TEXT, title TEXT);
+CREATE TABLE itemAnnotations (itemID INTEGER PRIMARY KEY, parentItemID INT NOT NULL, type INTEGER NOT NULL,
+    authorName TEXT, text TEXT, comment TEXT, color TEXT, pageLabel TEXT, sortIndex TEXT NOT NULL,
+    position TEXT NOT NULL, isExternal INT NOT NULL);
 CREATE TABLE deletedItems (itemID INTEGER PRIMARY KEY, dateDeleted TEXT);
 INSERT INTO itemTypes VALUES (4, 'journalArticle'), (14, 'attachment'), (19, 'patent');
 INSERT INTO fields VALUES (110, 'title'), (14, 'date'), (26, 'DOI'), (12, 'publicationTitle'), (50, 'patentNumber');
@@ -315,7 +319,12 @@ INSERT INTO tags VALUES (1, 'rivers'), (2, 'to read');
 INSERT INTO itemTags VALUES (1, 2, 0), (1, 1, 0);
 INSERT INTO collections VALUES (1, 'Thesis', NULL), (2, 'Chapter 2', 1);
 INSERT INTO collectionItems VALUES (2, 1);
-INSERT INTO deletedItems VALUES (5, '2024-01-01');
+INSERT INTO itemNotes VALUES (20, 1, '<div data-schema-version="9"><p>Gates &amp; <b>sluices</b></p></div>', 'Gates'),
+    (21, 1, '<p>in the trash</p>', ''), (22, NULL, '<p>of no item</p>', '');
+INSERT INTO itemAnnotations VALUES (30, 2, 1, '', 'the lock keeper', 'who?', '#ffd400', '3', '00002|1', '{}', 0),
+    (31, 2, 1, '', 'The sluice gate', NULL, '#ffd400', '1', '00000|1', '{}', 0),
+    (32, 2, 4, '', NULL, NULL, '#ffd400', '1', '00001|1', '{}', 0), (33, 6, 2, '', NULL, 'alone', '', '', '0', '{}', 0);
+INSERT INTO deletedItems VALUES (5, '2024-01-01'), (21, '2024-01-01');
 """
 _TEXT = "The sluice gate of the weir holds back the river in winter, and the lock keeper opens it in spring.\n"
 
@@ -356,11 +365,15 @@ def test_items_describe_their_attachments(library: Path, tmp_path: Path) -> None
                 "zotero_key": "ABCD2345", "item_type": "journalArticle", "date": "2003-05", "year": 2003,
                 "doi": "10.1000/weir", "journal": "Journal of Locks", "authors": ["Ada Lock", "Weir Board"],
                 "editors": ["Bo Gate"], "tags": ["rivers", "to read"], "collections": ["Thesis/Chapter 2"],
+                "notes": ["Gates & sluices"], "annotations": ["The sluice gate", "the lock keeper who?"],
             },
         )  # fmt: skip
         names = ("number", "authors", "inventors", "zotero_key")
         assert [patent.metadata[name] for name in names] == ["US8967123", ["Bo Gate"], ["Bo Gate"], "PATE2222"]
-        assert index.document("storage/ALON5555/alone.md").metadata["zotero_key"] == "ALON5555"
+        assert dict(index.document("storage/ALON5555/alone.md").metadata) == {
+            "zotero_key": "ALON5555", "item_type": "attachment", "annotations": ["alone"],
+        }  # fmt: skip
+        assert [hit.doc_id for hit in index.search(_TEXT, where="annotations like '%keeper%'")] == [paper.doc_id]
         hits = index.search(_TEXT, where="tags = 'rivers' and collections like 'Thesis/%' and date before 2004")
         assert [hit.doc_id for hit in hits] == ["storage/EFGH6789/Lock 2003.txt"]
     assert {file: file.read_bytes() for file in library.rglob("*") if file.is_file()} == before
@@ -384,6 +397,7 @@ def test_changed_tags_reach_the_index(library: Path, tmp_path: Path) -> None:
     arguments = ["index", str(index), str(copy), "--encode", "none"]
     assert CliRunner().invoke(main, arguments).exit_code == 0
     with closing(sqlite3.connect(copy / "zotero.sqlite", isolation_level=None)) as database:
+        database.execute("DROP TABLE itemAnnotations")  # as in a library of 2020
         database.execute("UPDATE tags SET name = 'read' WHERE name = 'to read'")
     assert "0 added, 0 replaced, 3 unchanged" in CliRunner().invoke(main, arguments).output
     with longmatch.open(index) as opened:

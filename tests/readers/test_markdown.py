@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +53,17 @@ def test_a_note_of_obsidian_shows_the_words_of_its_links() -> None:
     )
     assert document.title == "Lock"
     assert document.metadata == {"tags": ["rivers", "to/read"], "aliases": ["Lock keeper"], "left_out_figures": 1}
+
+
+def test_tags_within_a_note_of_obsidian_join_those_of_its_front_matter(tmp_path: Path) -> None:
+    note = (
+        "---\ntags: rivers, locks\n---\n# Weir #project/locks\n\n- [ ] See #to-read and #rivers, #日本; not #2024, "
+        "a#b, (#c), http://x.org/#d or [e](#e).\n\n```c\n#include <x>\n```\n\n    #code\n\n`#f` ![[Other#Part]] #a/b/\n"
+    )
+    (tmp_path / "vault" / ".obsidian").mkdir(parents=True)
+    document = read(note.encode(), "a", str(tmp_path / "vault" / "Notes" / "Weir.md"))
+    assert document.metadata == {"tags": ["rivers", "locks", "project/locks", "to-read", "日本", "a/b"]}
+    assert read(note.encode(), "a", str(tmp_path / "Weir.md")).metadata == {"tags": "rivers, locks"}
 
 
 def test_an_unclosed_front_matter_is_text() -> None:
