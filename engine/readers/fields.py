@@ -261,7 +261,9 @@ _GOES_ON = re.compile(r"\b(?:dba|d/b/a|a/k/a|f/k/a|of|and|the|for|ex rel\.)$|&$"
 
 
 def _name_above(lines: Sequence[str]) -> str:
-    """The last name above "v.", with the lines before it that it continues."""
+    """The last name above "v.", or above what its party is, with the lines before it that it continues."""
+    roles = [place for place, line in enumerate(lines) if line.strip() and not _without_role(line)]
+    lines = lines[: roles[-1]] if roles and len(lines) - roles[-1] <= _LINES_OF_NAME + 1 else lines
     lines = [line for line in lines if _without_role(line)][-_LINES_OF_NAME:]
     first = len(lines) - 1
     while first > 0 and (_GOES_ON.search(lines[first - 1].strip()) or len(" ".join(lines[first:]).split()) == 1):

@@ -68,7 +68,9 @@ _DROPPED = re.compile(
     r"\\begin\{(thebibliography|tikzpicture|CCSXML|filecontents)\*?\}.*?(?:\\end\{\1\*?\}|\Z)", re.DOTALL
 )
 _ABSTRACT = re.compile(r"\\begin\{abstract\}.*?\\end\{abstract\}", re.DOTALL)
-_PICTURE = re.compile(r"\\includegraphics(?![A-Za-z])|\\begin\{tikzpicture\}")
+_PICTURE = re.compile(
+    r"\\(?:includegraphics|plotone|plottwo|epsfig|psfig|epsfbox|epsffile)(?![A-Za-z])|\\begin\{tikzpicture\}"
+)
 _BIBLIOGRAPHY_ITEM = re.compile(r"\\bibitem(?![A-Za-z])")
 _FRONT = re.compile(
     r"\\((?:icml)?[Tt]itle|(?:icml)?[Aa]uthors?|collaboration|date|subtitle|abstract|name)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)"
@@ -111,11 +113,21 @@ _USUAL = {  # commands of packages, as the author would define them
     "binom": Macro(r"(#1 \text{ over } #2)", "mm"),
     "footnotetext": Macro(r"\footnote{#2}", "om"),
     "acro": Macro(r"\par \IfNoValueTF{#2}{#1}{#2} #3", "mom"),  # of a list of acronyms
-    **dict.fromkeys(["begin{acks}", "begin{ack}"], Macro(r"\section{Acknowledgments}" "\n\n")),
     **{
-        f"begin{{{name}}}": Macro(rf"\section{{{name.capitalize()}}}" "\n\n")
-        for name in ("acknowledgments", "acknowledgements", "acknowledgment", "acknowledgement")
+        name: Macro(rf"\section{{{title}}}" "\n\n")
+        for word, title in (
+            ("ack", "Acknowledgments"),
+            ("acks", "Acknowledgments"),
+            ("acknowledgment", "Acknowledgment"),
+            ("acknowledgments", "Acknowledgments"),
+            ("acknowledgement", "Acknowledgement"),
+            ("acknowledgements", "Acknowledgements"),
+        )
+        for name in (word, f"begin{{{word}}}")
     },
+    **dict.fromkeys(["enquote", "say", "textquote"], Macro("\u201c#1\u201d", "m")),
+    "tablenotetext": Macro("\n\n#1 #2", "mm"),
+    "tablenotemark": Macro(r"\textsuperscript{#1}", "m"),
 }
 _STEPS = {  # of algorithms, in three packages
     **dict.fromkeys(["State", "Statex", "EndIf", "EndFor", "EndWhile", "EndLoop", "EndProcedure", "EndFunction"], ""),
@@ -359,7 +371,7 @@ _ALL_CITED = re.compile(
 _BEFORE_CITED = re.compile(rf"(?:(?<![~ \t\n])[~ \t]*(?:\n[~ \t]*)?)?{_CITED}(?:[~ ,;]{{0,5}}{_CITED})*")
 _RAISED = re.compile(r"(?<=(\w))\\(?:textsuperscript|up|tnote)\{(\w{1,10})\}")
 _OPTION = re.compile(r"(\\(?!sqrt|item|xrightarrow|xleftarrow)[A-Za-z]{2,40}\*?)\[[^\[\]{}]{0,200}\](?=\{)")
-_GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}\{(?=\w)")  # two arguments, of which the first is words
+_GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}(?=(?:\{\})*\{\w)")  # two arguments, of which the first is words
 _GLUED = re.compile(r"(?<=\w)\}(?=\\([A-Za-z]{2,40})\{\w)")
 _DEGREES = re.compile(r"\^\s{0,3}(?:\{\s{0,3}\\circ\s{0,3}\}|\\circ(?![A-Za-z]))")
 _FIELD = re.compile(r"%(?:\((\d)\))?s")
@@ -377,6 +389,7 @@ _SIGNS = {
     "glqq": "„", "grqq": "“", "flqq": "«", "frqq": "»", "glq": "‚", "grq": "‘", "flq": "‹", "frq": "›",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+\*?|.)|[{}$]", re.DOTALL)
+_QUOTED = re.compile(r"`([^`'\n]{1,300})'(?!\w)")
 _ALONE = re.compile(r"(?<=\S)\n(?=[,;)])")  # punctuation at the start of a line, after a removed citation
 
 
@@ -444,11 +457,11 @@ def plain(latex: str) -> str:
         return ""
     latex = _RAISED.sub(lambda match: raised(match[1], match[2]), _CITATION.sub(_CITED, latex))
     latex = _BEFORE_CITED.sub("", _ALL_CITED.sub(_CITED, latex))
-    latex = _GLUED.sub(lambda match: "}" if is_known_macro(match[1]) else "} ", _GROUPS.sub("} {", latex))
+    latex = _GLUED.sub(lambda match: "}" if is_known_macro(match[1]) else "} ", _GROUPS.sub("} ", latex))
     text = _converted(balanced(_OPTION.sub(r"\1", _DEGREES.sub("°", latex))))
     text = re.sub(r"[ \t\xa0]+", " ", text)
     text = re.sub(r" ?\n ?", "\n", re.sub(r"\n\s*\n\s*", "\n\n", text))
-    text = "\n\n".join(map(joined_lines, text.split("\n\n")))
+    text = _QUOTED.sub("\u2018\\1\u2019", "\n\n".join(map(joined_lines, text.split("\n\n"))))
     return _ALONE.sub("", re.sub(r" +([.,;:)\]])(?!\d)", r"\1", text)).strip()
 
 

@@ -234,6 +234,7 @@ _SETTINGS = _by_command({
         "hypersetup lstset geometry pagestyle thispagestyle pagenumbering graphicspath markright captionsetup sisetup "
         "usetikzlibrary tikzset pgfplotsset hyphenation bibliography bibliographystyle addbibresource nobibliography "
         "input include subfile subfileinclude label vspace hspace includegraphics color pagecolor phantom vphantom "
+        "plotone epsfig psfig epsfbox epsffile epsscale tablewidth tablecolumns tabletypesize "
         "hphantom cline enlargethispage textcolor colorbox scalebox rotatebox crefname shorttitle Title "
         "Author icmltitle icmltitlerunning AuthorNames shortauthors orcid orcidlink email received title author date "
         "titlerunning subtitle authorrunning linespread printbibliography thanksref texorpdfstring cellcolor rowcolor "
@@ -241,7 +242,7 @@ _SETTINGS = _by_command({
         "corref fnref",
     "o": "address affiliation tnotetext cortext fntext footnotemark linebreak pagebreak",
     "m": "icmlaffiliation includeversion excludeversion includecomment excludecomment",
-    "*mm": "import subimport resizebox fcolorbox multicolumn specialrule",
+    "*mm": "plottwo import subimport resizebox fcolorbox multicolumn specialrule",
     "ooom": "parbox",
     "t": "hbox vbox vtop",
     "(oo": "makebox framebox tcbox todo",

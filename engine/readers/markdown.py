@@ -175,6 +175,7 @@ _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | ", **dic
     ["p", "div", "summary", "dt", "dd", "figcaption", "blockquote", "section", "center", "details", "table", "caption"],
     "\n")}  # fmt: skip
 _SIGN, _TICKS = re.compile(r"[<~`{\[&^]|!(?=\[\[)|\*+(?=[^\W\d_])|^[ \t]{0,12}:::|%%", re.M), re.compile(r"`+")
+_NAME_OF_DIV = re.compile(r"\b(?:title|name)=\"([^\"]+)\"")
 _CODE = re.compile(r"(`++)(.+?)\1")
 _TAG = re.compile(r"(?<!\S)#([^\s!-,.:-@\[-^`{-~\u2000-\u206f\u3000-\u303f]+)")  # of Obsidian; "a/b" is below "a"
 _MAX_TAG_CHARS, _MAX_NESTED = 20_000, 50  # of a part that a tag hides, and tags of its name inside
@@ -349,7 +350,9 @@ def _without_mark(match: re.Match[str], text: str, counts: Counter[str], before:
     if match["entity"]:
         return unescape(match["entity"]).replace("\u00ad", ""), stop
     if any(map(match.group, _SHOWN)):
+        titled = _NAME_OF_DIV.search(match["div"]) if match["div"] else None
         shown = match["label"] or match["caption"] or match["lowered"] or match["initial"] or match["within"] or ""
+        shown = shown or (titled[1] if titled else "")
         return raised(before, match["raised"]) if match["upper"] else shown, stop
     if match["critic"]:
         is_comment, second = match["sign"] == ">>", match["second"]

@@ -48,7 +48,7 @@ def joined_lines(text: str) -> str:
     return text if text.isascii() else _UNSPACED_BREAK.sub("", _SOFT_BREAK.sub("", text))
 
 
-_HYPHENATED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t]*([^\W\d_]+)(\S*)[ \t]?")
+_HYPHENATED = re.compile(r"(?<![^\W\d_])(?<!\s-)([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t]*([^\W\d_]+)(\S*)[ \t]?")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LETTERS = f"{_SOUTHEAST}\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _UNSPACED_LINES = re.compile(f"(?<=[{_LETTERS}、，])[ \\t]*\\n[ \\t]*(?=[{_LETTERS}])")

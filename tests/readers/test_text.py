@@ -210,6 +210,8 @@ _BODY = "\n\n" + "The keeper of the lock asks for return of the toll, and the we
          "WEIR TRUST v. ELM", {}),
         ("COURT OF APPEALS\n\nRe: No. 17-3, Elm Co. v. Ann Vane, et al\n\nClerk of Court", "Elm Co. v. Ann Vane",
          {"court": "COURT OF APPEALS"}),
+        ("COURT OF GOOLE\n\nANN VANE,\n    Petitioner,\nFor a Judgment under Article 78\n    -against-\nTHE BOARD,\n",
+         "ANN VANE v. THE BOARD", {}),
         ("IN THE COURT OF GOOLE\n\nIN RE: Oak Filters\nLiability Litigation,\nNo. 15", "IN RE: Oak Filters Liability "
          "Litigation", {}),
         ("5 U.S. 3\n\nHARBOUR TRUST\nv.\nLIME CO.\n\nSupreme Court of Goole.", "HARBOUR TRUST v. LIME CO.", {}),
