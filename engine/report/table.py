@@ -275,6 +275,8 @@ def _has_equal_words(quotes: Mapping[str, Any]) -> bool:
 
 def stock_note(stock: Mapping[str, int]) -> str:
     """That a sentence is stock, for people."""
+    if not stock["n_documents"]:
+        return "boilerplate: a set phrase"
     return f"boilerplate: {stock['n_documents']:,} of {stock['n_compared']:,} reference documents have it"
 
 

@@ -11,11 +11,13 @@ weight of a chunk is reduced by the share of its text that is in them. A target 
 Stock sentences are those that many documents have in about the same words: "the key words MUST and MUST NOT in this
 document", "it will be apparent to those skilled in the art". They count as any other, and are never shown first. A
 sentence is stock if `LEAST_STOCK` of its words are in runs of `RUN` words that many documents of the reference have.
+A reference of few patents cannot show that, so sentences with the set phrases of patents are stock in any index.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -46,6 +48,7 @@ thereafter thereby therefore therein thereto these they third this those though 
 together too toward towards two under unless unlike until up upon us use used uses using usually various very via viz vs
 was we well were what whatever when whence whenever where whereas whereby wherein whereof wherever whether which
 whichever while who whoever whole whom whose why will with within without would yes yet you your yours yourself
+embodiment embodiments
 """
 _CHINESE = """
 我们 你们 他们 她们 它们 这个 那个 这些 那些 这样 那样 可以 应当 应该 因为 所以 但是 如果 以及 或者 没有
@@ -170,6 +173,21 @@ RUN = 4  # words in a run
 LEAST_STOCK = 2 / 3  # share of the words of a stock sentence that are in runs of many documents
 FEWEST_WITH_RUN = 5  # documents that have such a run, and a twentieth of those compared
 _MOST_CHARACTERS = 200_000  # of a document that are compared: the begin and the end of a longer one
+_LONGEST_PHRASED = 600  # characters of a sentence that a set phrase makes stock; a claim may be longer
+_OF_PATENTS = ("invention", "embodiment", "Erfindung", "Ausführungsform")
+_SET_PHRASE = re.compile(
+    r"""\bskill(?:ed)?\ in\ the\ (?:\w+\ )?art\b|\bwithout\ departing\ from\ (?:\w+,?\ ){0,5}(?:scope|spirit)\b
+    |\b(?:scope|spirit)\ of\ the\ (?:invention|(?:present|appended|following)\ (?:invention|disclosure|claims))\b
+    |\bnot\ (?:\w+\ ){0,5}as\ (?:a\ )?limit|\billustrati\w+(?:\ only)?,?\ and\ not\ (?:\w+\ ){0,3}(?:restrict|limit)
+    |\bpurposes?\ of\ illustration\ and\b|\blike\ (?:numerals|reference\ (?:numeral|character|number)s)\b
+    |\b(?:variety|scope)\ of\ computer[-\ ]readable\b|\bany\ available\ media\b
+    |\bFachmanns?\b|\bSchutz(?:bereich|umfang)|\bhomme\ du\ métier\b|\bcadre\ de\ l['’]invention\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_MEMORY = re.compile(
+    r"\b(?:E*P?ROM|RAM|CD-ROM|DVD|(?:flash|random access|read[- ]only) memor|floppy|magnetic (?:dis|tape)|optical dis)"
+)
+_FEWEST_MEMORIES = 3  # kinds of memory that a sentence lists
 _COUNTED_WORD = re.compile(rf"[{UNSPACED}]{{1,2}}|[^\W\d_{UNSPACED}]+")
 _LETTERS = bytes(chr(code).isalpha() for code in range(128)).ljust(256, b"\0")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -186,10 +204,10 @@ class StockWording:
 
 @dataclass(frozen=True, slots=True)
 class StockSentence:
-    """A sentence in the words of many documents."""
+    """A sentence in the words of many documents, or with a set phrase of patents."""
 
     span: Span
-    n_documents: int  # that have its wording: the median of its runs
+    n_documents: int  # that have its wording: the median of its runs; 0 for a set phrase that few have
     n_compared: int
 
 
@@ -243,22 +261,34 @@ def stock_wording(texts: Iterable[str]) -> StockWording:
 def stock_sentences(text: str, wording: StockWording) -> tuple[StockSentence, ...]:
     """The stock sentences of a query, in reading order; none if hardly any other text would remain."""
     runs, starts = _runs(text)
-    at = np.minimum(np.searchsorted(wording.keys, runs), max(0, len(wording.keys) - 1))
-    if not len(runs) or not len(wording.keys) or not (is_common := wording.keys[at] == runs).any():
+    keys = wording.keys if len(wording.keys) else np.zeros(1, np.uint64)
+    at = np.minimum(np.searchsorted(keys, runs), len(keys) - 1)
+    is_common = keys[at] == runs
+    is_patent = any(word in text for word in _OF_PATENTS)
+    phrases, memories = (
+        [match.start() for match in pattern.finditer(text)] if is_patent else [] for pattern in (_SET_PHRASE, _MEMORY)
+    )
+    if not (is_common.any() or phrases or len(memories) >= _FEWEST_MEMORIES):
         return ()
     edges = np.array([*sentence_starts(text), len(text)])
     first, last = np.searchsorted(starts, edges[:-1]), np.searchsorted(starts, edges[1:])
-    found = []
+    listing = Counter((np.searchsorted(edges, memories, side="right") - 1).tolist())
+    phrased = {place for place, n in listing.items() if n >= _FEWEST_MEMORIES}
+    phrased.update((np.searchsorted(edges, phrases, side="right") - 1).tolist())
+    found = {place: 0 for place in phrased if edges[place + 1] - edges[place] <= _LONGEST_PHRASED}
     places = np.searchsorted(edges, starts[: len(runs)][is_common], side="right") - 1
     for place in sorted(set(places.tolist())):  # `np.unique` loads masked arrays
         begin, stop = int(first[place]), int(last[place])
         common = begin + np.flatnonzero(is_common[begin : max(begin, stop - RUN + 1)])
         n_words = len(set((common[:, None] + np.arange(RUN)).ravel().tolist()))
         if len(common) and n_words >= LEAST_STOCK * (stop - begin):
-            n_documents = int(np.median(wording.counts[at[common]]))
-            found.append(StockSentence(Span(*edges[place : place + 2].tolist()), n_documents, wording.n_documents))
-    n_characters = sum(one.span.stop - one.span.start for one in found)
-    return tuple(found) if n_characters <= (1 - LEAST_LEFT) * len(text) else ()
+            found[place] = int(np.median(wording.counts[at[common]]))
+    stock = [
+        StockSentence(Span(*edges[place : place + 2].tolist()), found[place], wording.n_documents)
+        for place in sorted(found)
+    ]
+    n_characters = sum(sentence.span.stop - sentence.span.start for sentence in stock)
+    return tuple(stock) if n_characters <= (1 - LEAST_LEFT) * len(text) else ()
 
 
 def _ends(text: str) -> str:

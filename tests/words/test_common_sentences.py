@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -100,7 +101,7 @@ def test_a_common_section_takes_no_part_of_a_score(tmp_path: Path) -> None:
     assert 0.95 < own.hits[0].score <= 1  # the target keeps its common section
 
 
-STOCK = "It will be apparent to those skilled in the art that the {} may be varied without departing from its scope."
+STOCK = "It will be apparent to those who know the craft that the {} may be varied without any danger to its purpose."
 
 
 def varied(number: int) -> str:
@@ -117,6 +118,28 @@ def test_a_sentence_is_stock_where_five_documents_and_a_twentieth_have_its_wordi
     for sentence in found:
         assert text[sentence.span.start : sentence.span.stop] == varied(25)
         assert (sentence.n_documents, sentence.n_compared) == (n_with, n_texts)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_stock"),
+    [
+        ("Those skilled in the art will appreciate that the heron may be varied.", True),
+        ("Many changes can be made without departing from the spirit and scope of the invention.", True),
+        ("The heron is shown by way of illustration and not of limitation.", True),
+        ("Media include RAM, ROM, EEPROM, flash memory and floppy disks.", True),
+        ("Dem Fachmann ist klar, dass der Reiher austauschbar ist.", True),
+        ("The program is kept in RAM and read from a floppy.", False),
+        ("1. A computer-readable medium that stores the heron.", False),
+        ("The art of departing from the river is a skill.", False),
+        ("A heron, wherein those skilled in the art vary " + "the trout, " * 60 + "and rest.", False),  # a claim
+    ],
+)
+def test_set_phrases_of_patents_are_stock_in_any_index(sentence: str, is_stock: bool) -> None:
+    text = f"{'Otters swim past the embodiment in the cold season. ' * 20}{sentence}"
+    found = stock_sentences(text, stock_wording([]))
+    assert [text[one.span.start : one.span.stop] for one in found] == [sentence] * is_stock
+    assert all(one.n_documents == 0 for one in found)
+    assert stock_sentences(re.sub("embodiment|invention", "weir", text), stock_wording([])) == ()
 
 
 def test_of_a_text_of_stock_sentences_alone_none_is_stock() -> None:
