@@ -96,16 +96,16 @@ def record_document(record: Mapping[Any, Any], columns: Columns) -> Document:
 
 def _as_json(fields: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     used = {columns.text, columns.id, columns.title}
-    made = {key: _plain(value) for key, value in fields.items() if _is_metadata(key, value) and key not in used}
-    made["title"] = _plain(fields.get(columns.title or "title"))
-    made["metadata"] = _plain(next((fields[key] for key in _METADATA if key in fields), None))
+    record = {key: _plain(value) for key, value in fields.items() if _is_metadata(key, value) and key not in used}
+    record["title"] = _plain(fields.get(columns.title or "title"))
+    record["metadata"] = _plain(next((fields[key] for key in _METADATA if key in fields), None))
     if columns.text is None and fields.get("sections"):
-        return made | {"sections": _plain(fields["sections"])}
+        return record | {"sections": _plain(fields["sections"])}
     name = columns.text or "text"
     text = _plain(fields.get(name))
     if text is None:
         raise DocumentError(f"the field {name!r} is empty; leave the record out")
-    return made | {"text": text}
+    return record | {"text": text}
 
 
 def record_id(record: Mapping[Any, Any], columns: Columns) -> str | None:
@@ -139,7 +139,7 @@ def _is_metadata(key: str, value: object) -> bool:
         return all(isinstance(item, str) for item in value)
     if getattr(value, "ndim", 0):  # a numpy array; of objects if a table holds lists of strings
         dtype = getattr(value, "dtype", None)
-        return getattr(dtype, "kind", "") in "OU" and all(isinstance(one, str) for one in _plain(value))
+        return getattr(dtype, "kind", "") in "OU" and all(isinstance(value, str) for value in _plain(value))
     return isinstance(_plain(value), str | int | float)
 
 

@@ -181,12 +181,12 @@ def _parts(
     by_pair = _Passages(passages, scored.text.document, target)
     words = places = None
     if scored.words is not None and scored.pairs is not None and components["words"] + components["pairs"] > 0:
-        found = segmenter_of(scored.text.language or "none").segment(target.text)
+        segmented = segmenter_of(scored.text.language or "none").segment(target.text)
         if scored.skip:
-            found = Sections(section_starts(target), bits).kept(found, scored.skip)
+            segmented = Sections(section_starts(target), bits).kept(segmented, scored.skip)
         terms = scored.words, scored.pairs
-        is_shared = np.concatenate([terms[0].may_have(found.words), terms[1].may_have(found.pairs)])
-        places = scored.text.places, TermPlaces(target, found, np.flatnonzero(is_shared))
+        is_shared = np.concatenate([terms[0].may_have(segmented.words), terms[1].may_have(segmented.pairs)])
+        places = scored.text.places, TermPlaces(target, segmented, np.flatnonzero(is_shared))
         words = _SharedTerms(places, terms, components, scored.section_weights)
     # Sections that are not body are shown after all others.
     mine, theirs = (np.zeros(n_sections, bool) for n_sections in by_pair.shape)
@@ -237,9 +237,9 @@ class _Passages:
 
     def matrix(self) -> NDArray[np.float64]:
         """(A, B)."""
-        found = np.zeros(self.shape)
-        found[self._pairs[:, 0], self._pairs[:, 1]] = self._sums
-        return found
+        sums = np.zeros(self.shape)
+        sums[self._pairs[:, 0], self._pairs[:, 1]] = self._sums
+        return sums
 
     def of_sections(self) -> NDArray[np.float64]:
         """(A,) sums by section of the query."""
@@ -264,16 +264,16 @@ def _divided(
     """The pairs of the strongest sections of a long query, the sum of the other sections, and that of each."""
     sums = SectionSums(passages.of_sections() + mixture.masses, mixture.masses)
     divided, others = np.split(np.lexsort((-sums.contributions, is_beside)), [N_DIVIDED])
-    found = []
+    parts = []
     for section in np.sort(divided).tolist():
         of_passages = passages.row(section)
         words = mixture.divide(section, of_passages)
         total = of_passages + words
         columns = np.flatnonzero(total)
-        found.append((np.full(len(columns), section), columns, total[columns], words[columns]))
+        parts.append((np.full(len(columns), section), columns, total[columns], words[columns]))
     others = others[sums.contributions[others] > 0]
     rest = SmallPairs(len(others), float(sums.contributions[others].sum()), float(sums.words[others].sum()))
-    return PairColumns(*map(np.concatenate, zip(*found, strict=True))), rest, sums
+    return PairColumns(*map(np.concatenate, zip(*parts, strict=True))), rest, sums
 
 
 def _passages(

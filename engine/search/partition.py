@@ -165,11 +165,11 @@ def merged_ranks(parts: Sequence[Ranks], bases: NDArray[np.int64], n_most: int) 
     """The rankings of all partitions as that of one partition; the arguments are those of `merged`."""
     return Ranks(
         merged([part.best for part in parts], bases, n_most),
-        n_found=sum(one.n_found for one in parts),
-        n_evident=sum(one.n_evident for one in parts),
-        n_searched=sum(one.n_searched for one in parts),
-        is_exact=all(one.is_exact for one in parts),
-        is_complete=all(one.is_complete for one in parts),
+        n_found=sum(part.n_found for part in parts),
+        n_evident=sum(part.n_evident for part in parts),
+        n_searched=sum(part.n_searched for part in parts),
+        is_exact=all(part.is_exact for part in parts),
+        is_complete=all(part.is_complete for part in parts),
     )
 
 
@@ -225,10 +225,10 @@ class LocalPartition:
 
     def tops(self, queries: Sequence[tuple[int, Prepared]], selection: Selection, n_most: int) -> list[Ranked]:
         """The best of all documents for several queries; see `Partition.tops`."""
-        pools = self._scorer.pools([one for _, one in queries], np.flatnonzero(self._allowed(selection)))
+        pools = self._scorer.pools([query for _, query in queries], np.flatnonzero(self._allowed(selection)))
         return [
-            self._named(self._scorer.best_of(one, without_positions(pool, np.array([own])), n_most))
-            for (own, one), pool in zip(queries, pools, strict=True)
+            self._named(self._scorer.best_of(query, without_positions(pool, np.array([own])), n_most))
+            for (own, query), pool in zip(queries, pools, strict=True)
         ]
 
     def exact(self, prepared: Prepared, positions: Positions) -> Exact:

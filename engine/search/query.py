@@ -125,14 +125,14 @@ def prepare(query: Query, background: Background, scoring: Scoring) -> Prepared:
     names = [*sorted(query.skip), *(["those of weight 0"] if 0 in query.section_weights else [])]
     stretches = query_stretches(query.document, left_out, common, names)
     text = QueryText(query.document, background.language, blanked(query.document.text, common), left_out, kinds)
-    kept = kept_shares(stretches, [Span(chunk.start, chunk.stop) for chunk in vectors.chunk_spans])
-    given = kept * chunk_weights(np.array([chunk.n_tokens for chunk in vectors.chunk_spans], np.int64))
+    shares = kept_shares(stretches, [Span(chunk.start, chunk.stop) for chunk in vectors.chunk_spans])
+    chunk_shares = shares * chunk_weights(np.array([chunk.n_tokens for chunk in vectors.chunk_spans], np.int64))
     of_sections = np.array(query.section_weights) if query.section_weights else None
     if of_sections is not None:
-        given = given * of_sections[[chunk.section for chunk in vectors.chunk_spans]]
+        chunk_shares = chunk_shares * of_sections[[chunk.section for chunk in vectors.chunk_spans]]
     limits = thresholds(
         _chunk_thresholds(vectors.chunks, reference, key, scoring),
-        given,
+        chunk_shares,
         scoring,
     )
     words = pairs = None
@@ -140,7 +140,7 @@ def prepare(query: Query, background: Background, scoring: Scoring) -> Prepared:
         words, pairs = _terms(query, text, None if stretches else query.words, background, scoring)
     if scoring.cover:
         weights = _attainable(weights, limits, words, pairs)
-    return Prepared(vectors, given, limits, words, pairs, weights, text, of_sections, skip)
+    return Prepared(vectors, chunk_shares, limits, words, pairs, weights, text, of_sections, skip)
 
 
 def _terms(
@@ -232,11 +232,11 @@ def query_stretches(
 
 def _merged(stretches: Iterable[Span]) -> list[Span]:
     merged: list[Span] = []
-    for one in sorted(stretches, key=lambda stretch: (stretch.start, stretch.stop)):
-        if merged and one.start <= merged[-1].stop:
-            merged[-1] = Span(merged[-1].start, max(merged[-1].stop, one.stop))
+    for stretch in sorted(stretches, key=lambda stretch: (stretch.start, stretch.stop)):
+        if merged and stretch.start <= merged[-1].stop:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].stop, stretch.stop))
         else:
-            merged.append(one)
+            merged.append(stretch)
     return merged
 
 
@@ -254,18 +254,18 @@ def pool_long(encoded: EncodedDocument, most: int | None = None) -> EncodedDocum
     starts = _run_starts(sections, per_run)
     tokens = np.add.reduceat(n_tokens, starts)
     rows = np.add.reduceat(encoded.chunks * np.maximum(n_tokens, 1)[:, None].astype(np.float32), starts, axis=0)
-    kept = np.sort(np.argsort(-tokens, kind="stable")[:most])
+    chosen = np.sort(np.argsort(-tokens, kind="stable")[:most])
     stops = np.append(starts[1:], len(sections))
-    first, last = starts[kept].tolist(), (stops[kept] - 1).tolist()
+    first, last = starts[chosen].tolist(), (stops[chosen] - 1).tolist()
     spans = tuple(
         Chunk(encoded.chunk_spans[a].section, encoded.chunk_spans[a].start, encoded.chunk_spans[b].stop, n)
-        for a, b, n in zip(first, last, tokens[kept].tolist(), strict=True)
+        for a, b, n in zip(first, last, tokens[chosen].tolist(), strict=True)
     )
     return replace(
         encoded,
-        chunks=unit(rows[kept]),
+        chunks=unit(rows[chosen]),
         chunk_spans=spans,
-        coverage=_coverage(encoded.coverage, float(tokens[kept].sum() / max(1, tokens.sum())), per_run),
+        coverage=_coverage(encoded.coverage, float(tokens[chosen].sum() / max(1, tokens.sum())), per_run),
     )
 
 
@@ -341,13 +341,13 @@ def _names(document: Document, number: int, own: Mapping[str, tuple[str, ...]], 
 
 def _own_kinds(document: Document) -> dict[str, tuple[str, ...]]:
     """The kinds that the metadata of a document gives to headings."""
-    found: dict[str, tuple[str, ...]] = defaultdict(tuple)
+    kinds: dict[str, tuple[str, ...]] = defaultdict(tuple)
     for field, value in document.metadata.items():
         if field.startswith(KIND):
             for heading in value if isinstance(value, list) else [value]:
                 if isinstance(heading, str):
-                    found[key_of(heading)] += (key_of(field.removeprefix(KIND)),)
-    return found
+                    kinds[key_of(heading)] += (key_of(field.removeprefix(KIND)),)
+    return kinds
 
 
 MOST_WEIGHT = 1_000_000
@@ -375,20 +375,20 @@ def section_weights(
     Raises:
         QueryError: a weight is not such a number, two names are the same, or a name fits no section and is not a kind.
     """
-    given: dict[str, float] = {}
+    by_name: dict[str, float] = {}
     for name, weight in weights.items():
         _check(name, weight)
         key = key_of(name)
-        if key in given:
+        if key in by_name:
             raise QueryError(f"two weights name the same sections, {name!r} the second time; give one")
-        given[key] = float(weight)
+        by_name[key] = float(weight)
     names = names_of_sections(document, kinds)
     known = {name for of_section in names for name in of_section}
     for name in weights:
         if key_of(name) not in known and key_of(name) not in KINDS:
             raise QueryError(f"no section of {document.doc_id} is named {name!r}; {_hint(document, name)}")
-    found = tuple(next((given[name] for name in of_section if name in given), 1.0) for of_section in names)
-    return () if all(weight == 1 for weight in found) else found
+    values = tuple(next((by_name[name] for name in of_section if name in by_name), 1.0) for of_section in names)
+    return () if all(weight == 1 for weight in values) else values
 
 
 def kinds_without_weight(weights: Mapping[str, float]) -> frozenset[SectionKind]:

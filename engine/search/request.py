@@ -348,14 +348,14 @@ def _filter(name: str, value: object) -> str | None:
 def parameters() -> tuple[Parameter, ...]:
     """The fields of `Request` in their order."""
     hints = get_type_hints(Request)
-    return tuple(_parameter(one, hints[one.name]) for one in fields(Request))
+    return tuple(_parameter(declared, hints[declared.name]) for declared in fields(Request))
 
 
-def _parameter(one: Field[Any], hint: Any) -> Parameter:  # noqa: ANN401
+def _parameter(declared: Field[Any], hint: Any) -> Parameter:  # noqa: ANN401
     is_optional = type(None) in get_args(hint)
     kind = get_args(hint)[0] if is_optional else hint
-    default = one.default if one.default_factory is MISSING else one.default_factory()
-    return Parameter(one.name, getattr(kind, "__origin__", kind), is_optional, default, one.metadata["about"])
+    default = declared.default if declared.default_factory is MISSING else declared.default_factory()
+    return Parameter(declared.name, getattr(kind, "__origin__", kind), is_optional, default, declared.metadata["about"])
 
 
 def parse_weights(text: str) -> dict[str, float]:
@@ -364,17 +364,17 @@ def parse_weights(text: str) -> dict[str, float]:
     Raises:
         QueryError: the text is not a list of weights.
     """
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     at = 0
     while at < len(text):
         entry = _ENTRY.match(text, at)
         if entry is None:
             raise QueryError(f"{text[at:].strip()!r:.60} gives no weight; write NAME=NUMBER, as claims=3,abstract=0")
         name, at = entry["name"], entry.end()
-        if name in found:
+        if name in weights:
             raise QueryError(f"the section {name!r} has two weights in {text!r:.60}; give one")
         try:
-            found[name] = float(entry["weight"])
+            weights[name] = float(entry["weight"])
         except ValueError:
             raise QueryError(f"the weight of {name!r} is {entry['weight']!r:.40}; it must be a number") from None
-    return found
+    return weights

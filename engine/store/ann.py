@@ -266,14 +266,14 @@ class Replica:
 
         try:
             with self._lock:
-                found = list((map if self._threads is None else self._threads.map)(ask, self.parts))
+                answers = list((map if self._threads is None else self._threads.map)(ask, self.parts))
         except RuntimeError as error:
             reason = str(error).splitlines()[-1][-160:]
             raise BudgetExceeded(
                 f"the GPU failed in a search of {len(rows)} chunks for {k} each ({reason}); "
                 "free its memory, or open the index on the CPU: --device cpu"
             ) from error
-        return _merged(found, k)
+        return _merged(answers, k)
 
     def close(self) -> None:
         """Release the GPUs."""
@@ -291,11 +291,11 @@ class OpenReplica:
     summary: str  # type, vectors, bytes and GPUs
 
 
-def _merged(found: Sequence[tuple[Ids, Vectors]], k: int) -> tuple[Ids, Vectors]:
+def _merged(answers: Sequence[tuple[Ids, Vectors]], k: int) -> tuple[Ids, Vectors]:
     """The best k of the results of all parts, best first."""
-    ids, similarities = (np.concatenate(column, axis=1) for column in zip(*found, strict=True))  # (I, P K)
-    if len(found) > 1 and ids.shape[1] > k:
-        kept = np.argpartition(-similarities, k - 1, axis=1)[:, :k]
-        ids, similarities = (np.take_along_axis(one, kept, axis=1) for one in (ids, similarities))
+    ids, similarities = (np.concatenate(column, axis=1) for column in zip(*answers, strict=True))  # (I, P K)
+    if len(answers) > 1 and ids.shape[1] > k:
+        best = np.argpartition(-similarities, k - 1, axis=1)[:, :k]
+        ids, similarities = (np.take_along_axis(column, best, axis=1) for column in (ids, similarities))
     order = np.argsort(-similarities, axis=1, kind="stable")
     return np.take_along_axis(ids, order, axis=1), np.take_along_axis(similarities, order, axis=1)

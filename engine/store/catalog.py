@@ -328,10 +328,10 @@ def read_manifest(folder: Path) -> Manifest:
     except ValueError as error:
         raise _damaged(path, str(error)) from error
     try:
-        given = values["format"], values["hash"]
-        if given != (MANIFEST_FORMAT, HASH):
+        actual = values["format"], values["hash"]
+        if actual != (MANIFEST_FORMAT, HASH):
             raise IndexMismatch(
-                f"{path} has format {given[0]!r} with hash {given[1]!r}, this program reads {MANIFEST_FORMAT!r} with "
+                f"{path} has format {actual[0]!r} with hash {actual[1]!r}, this program reads {MANIFEST_FORMAT!r} with "
                 f"{HASH!r}; use the version of longmatch that wrote it"
             )
         if values.pop("checksum") != manifest_checksum(values):

@@ -198,11 +198,11 @@ def table_checks(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 def damaged_documents(connection: sqlite3.Connection) -> list[str]:
     """The names of documents whose row is not what was written."""
     stored = dict(connection.execute("SELECT document_id, row_check FROM document_checks"))
-    wrong = [one for one, check in _row_checks(connection) if stored.pop(one, None) != check]
-    rows = [connection.execute("SELECT doc_id FROM documents WHERE id = ?", [one]).fetchone() for one in wrong]
+    wrong = [number for number, check in _row_checks(connection) if stored.pop(number, None) != check]
+    rows = [connection.execute("SELECT doc_id FROM documents WHERE id = ?", [number]).fetchone() for number in wrong]
     # A damaged page can hold a row that a search for its number does not reach.
-    names = [f"number {one}" if row is None else str(row[0]) for one, row in zip(wrong, rows, strict=True)]
-    return names + [f"number {one}" for one in stored]
+    names = [f"number {number}" if row is None else str(row[0]) for number, row in zip(wrong, rows, strict=True)]
+    return names + [f"number {number}" for number in stored]
 
 
 def _table_checks(connection: sqlite3.Connection) -> Iterator[tuple[str, int, int]]:
@@ -250,14 +250,14 @@ def stored_rows(connection: sqlite3.Connection, document_ids: Sequence[int]) -> 
         f"SELECT {quoted_names('documents')}, content_check, row_check FROM documents "
         "LEFT JOIN document_checks ON document_id = id WHERE id IN ({marks})"
     )
-    found = {}
+    by_id = {}
     for *row, row_check in execute_in(connection, statement, document_ids):
         if row_check != _row_check(tuple(row[:-1])):
             raise IndexDamaged(
                 f"the row of {row[1]!r} is not what was written; check it: longmatch upkeep verify INDEX"
             )
-        found[row[0]] = dict(zip(names, row, strict=True))
-    return found
+        by_id[row[0]] = dict(zip(names, row, strict=True))
+    return by_id
 
 
 def stored_contents(
@@ -473,12 +473,12 @@ def stored_documents(connection: sqlite3.Connection, document_ids: Sequence[int]
     Raises:
         IndexDamaged: a value cannot be read, or text and sections are not what was written.
     """
-    found: dict[int, tuple[Document, Coverage]] = {}
+    by_id: dict[int, tuple[Document, Coverage]] = {}
     ids = [int(document_id) for document_id in document_ids]
     for first in range(0, len(ids), _AT_ONCE):
         with _damage():
-            found |= _load_block(connection, ids[first : first + _AT_ONCE])
-    return [found[document_id] for document_id in ids if document_id in found]
+            by_id |= _load_block(connection, ids[first : first + _AT_ONCE])
+    return [by_id[document_id] for document_id in ids if document_id in by_id]
 
 
 @contextmanager
@@ -493,19 +493,19 @@ def _damage() -> Iterator[None]:
 
 
 def _load_block(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, tuple[Document, Coverage]]:
-    found: dict[int, tuple[Document, Coverage]] = {}
+    by_id: dict[int, tuple[Document, Coverage]] = {}
     contents = stored_contents(connection, ids)
-    for one, row in stored_rows(connection, ids).items():
-        if one not in contents:
+    for document_id, row in stored_rows(connection, ids).items():
+        if document_id not in contents:
             continue
-        if row["content_check"] != content_check(*contents[one]):
+        if row["content_check"] != content_check(*contents[document_id]):
             raise IndexDamaged(
                 f"text or sections of {row['doc_id']!r} are not what was indexed; "
                 "check it: longmatch upkeep verify INDEX"
             )
         document = deferred(
             Document,
-            partial(_unpacked, *contents[one]),
+            partial(_unpacked, *contents[document_id]),
             doc_id=row["doc_id"],
             title=row["title"],
             metadata=json.loads(row["metadata"]),
@@ -513,8 +513,8 @@ def _load_block(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int,
             pages=tuple(json.loads(row["pages"])),
             pins=tuple((start, name) for start, name in json.loads(row["pins"])),
         )
-        found[one] = document, Coverage(row["tokens_read"], row["tokens_total"])
-    return found
+        by_id[document_id] = document, Coverage(row["tokens_read"], row["tokens_total"])
+    return by_id
 
 
 def _unpacked(deflated: bytes, sections: Sequence[Sequence[Any]]) -> dict[str, Any]:
@@ -532,7 +532,7 @@ def _unpacked(deflated: bytes, sections: Sequence[Sequence[Any]]) -> dict[str, A
 def _inflated(deflated: bytes) -> bytes:
     """Unpack a text of at most `MAX_TEXT_BYTES`: a few damaged bytes could unpack to more than the memory."""
     stream = zlib.decompressobj()
-    found = stream.decompress(deflated, MAX_TEXT_BYTES)
+    inflated = stream.decompress(deflated, MAX_TEXT_BYTES)
     if not stream.eof:
         raise ValueError(f"a text of more than {MAX_TEXT_BYTES:,} bytes, or one that is cut off")
-    return found
+    return inflated

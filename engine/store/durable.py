@@ -89,19 +89,19 @@ def check_part(content: mmap.mmap, start: int, stop: int, path: Path, digest: st
     Raises:
         IndexDamaged: another digest than expected.
     """
-    found = xxhash.xxh3_128_hexdigest(memoryview(content)[start:stop])
-    if found != digest:
+    actual = xxhash.xxh3_128_hexdigest(memoryview(content)[start:stop])
+    if actual != digest:
         raise IndexDamaged(
-            f"{path} has checksum {found[:12]} in bytes {start} to {stop}, not {digest[:12]}; "
+            f"{path} has checksum {actual[:12]} in bytes {start} to {stop}, not {digest[:12]}; "
             "repair it: longmatch upkeep repair INDEX"
         )
 
 
-def _compare(path: Path, found: Checksum, expected: Checksum) -> None:
-    if found.size_bytes != expected.size_bytes:
-        what = f"{found.size_bytes} bytes, not {expected.size_bytes}"
-    elif found != expected:
-        what = f"checksum {found.digest[:12]}, not {expected.digest[:12]}"
+def _compare(path: Path, actual: Checksum, expected: Checksum) -> None:
+    if actual.size_bytes != expected.size_bytes:
+        what = f"{actual.size_bytes} bytes, not {expected.size_bytes}"
+    elif actual != expected:
+        what = f"checksum {actual.digest[:12]}, not {expected.digest[:12]}"
     else:
         return
     raise IndexDamaged(f"{path} has {what}; repair it: longmatch upkeep repair INDEX")

@@ -193,12 +193,12 @@ class TargetChunks:
     places: NDArray[np.int64]  # (P,) the documents, as places among the R
     numbers: NDArray[np.int64] | None  # (C,) number of each chunk in its document; None if all chunks remain
 
-    def numbered(self, found: Matches) -> Matches:
+    def numbered(self, matches: Matches) -> Matches:
         """Matches in the P documents, with each chunk numbered among all chunks of its document."""
         if self.numbers is None:
-            return found
-        at = np.maximum(self.starts + found.chunks, 0)
-        return Matches(found.similarities, np.where(found.chunks < 0, -1, self.numbers[at]))
+            return matches
+        at = np.maximum(self.starts + matches.chunks, 0)
+        return Matches(matches.similarities, np.where(matches.chunks < 0, -1, self.numbers[at]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,15 +339,15 @@ class Gathering:
         """(C,) the kind of the section of each chunk as a bit, in the order of `chunk_vectors`."""
         counts = self.locations.n_chunks[positions]
         starts = np.cumsum(counts) - counts
-        found = np.empty(int(counts.sum()), np.uint8)
+        kinds = np.empty(int(counts.sum()), np.uint8)
         for number, members in self._by_shard(positions):
             apart, chosen = self._shards.words(number, apart=True).apart, positions[members]
             assert apart is not None
             chunks = ranges(self.locations.chunk_row[chosen], counts[members])
             first = apart.section_starts[self.locations.document_row[chosen]]
             sections = np.repeat(first, counts[members]) + self._shards.part(number, "spans")[chunks, 0]
-            found[ranges(starts[members], counts[members])] = apart.kinds[sections]
-        return found
+            kinds[ranges(starts[members], counts[members])] = apart.kinds[sections]
+        return kinds
 
     def target_chunks(self, positions: NDArray[np.int64], skip: int) -> TargetChunks:
         """The chunks of documents that a search compares.
@@ -402,8 +402,8 @@ class Gathering:
         """Group documents: (shard number, indices into `positions`)."""
         numbers = self.locations.shard[positions]
         order = np.argsort(numbers, kind="stable")
-        found, first = np.unique(numbers[order], return_index=True)
-        return list(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(positions) else []
+        distinct, first = np.unique(numbers[order], return_index=True)
+        return list(zip(distinct.tolist(), np.split(order, first[1:]), strict=True)) if len(positions) else []
 
     def shard(self, number: int) -> Shard:
         """All arrays of a shard; see `ShardSet`."""

@@ -93,7 +93,7 @@ class PartitionedSnapshot(Documents):
     def locations(self) -> Locations:
         """The parts of all partitions, one after another."""
         parts = [part.locations for part in self._parts]
-        columns = {name: np.concatenate([getattr(one, name) for one in parts]) for name in LOCATION_COLUMNS}
+        columns = {name: np.concatenate([getattr(locations, name) for locations in parts]) for name in LOCATION_COLUMNS}
         sizes = [len(locations) for locations in parts]
         columns["shard"] = columns["shard"] * len(parts) + np.repeat(np.arange(len(parts)), sizes)
         return Locations(**columns)
@@ -178,10 +178,10 @@ def check_partition(meta: Mapping[str, Any], where: object, number: int, manifes
         IndexMismatch: the index is another partition or none, or has another encoder or language.
     """
     n_partitions = len(manifest.partitions)
-    given, expected = meta.get("partition"), {"number": number, "of": n_partitions}
-    if given != expected:
+    recorded, expected = meta.get("partition"), {"number": number, "of": n_partitions}
+    if recorded != expected:
         raise IndexMismatch(
-            f"{where} is {_name(given)}, not {_name(expected)}; put the right folder there, or restore a copy"
+            f"{where} is {_name(recorded)}, not {_name(expected)}; put the right folder there, or restore a copy"
         )
     mine, theirs = _fingerprint(meta.get("encoder")), _fingerprint(manifest.encoder)
     language = meta.get("language")
@@ -319,8 +319,8 @@ def stored_values(folder: Path, name: str, *, containing: str = "", limit: int =
     for catalog in catalogs(folder):
         for value, kind, count in catalog.execute(statement, bound):
             added[value, kind] += count
-    found = sorted(added.items(), key=lambda entry: (-entry[1], isinstance(entry[0][0], str), entry[0][0]))[:limit]
-    return [(kind == "true" if kind in ("true", "false") else value, count) for (value, kind), count in found]
+    commonest = sorted(added.items(), key=lambda entry: (-entry[1], isinstance(entry[0][0], str), entry[0][0]))[:limit]
+    return [(kind == "true" if kind in ("true", "false") else value, count) for (value, kind), count in commonest]
 
 
 def check_fields(snapshot: Documents, where: str) -> None:
@@ -362,22 +362,22 @@ def _field(folder: Path, name: str, kinds: dict[str, int]) -> Field:
     # A list has one row for each element, any other value one row.
     values = "FROM documents, json_each(metadata, ?) WHERE type != 'null'"
     path = [json_path(name)]
-    found: Iterable[Scalar]
+    examples: Iterable[Scalar]
     if types == ("number",):
         bounds = [
             catalog.execute(f"SELECT min(value), max(value) {values}", path).fetchone() for catalog in catalogs(folder)
         ]
         ends = [end for pair in bounds for end in pair if end is not None]
-        found = dict.fromkeys((min(ends), max(ends)))
+        examples = dict.fromkeys((min(ends), max(ends)))
     elif types == ("true or false",):
-        found = [kind == "true" for kind in kinds]
+        examples = [kind == "true" for kind in kinds]
     else:
         commonest = f"SELECT value, count(*) AS n {values} GROUP BY value ORDER BY n DESC, value LIMIT {N_EXAMPLES}"
         counts: Counter[Scalar] = Counter()
         for catalog in catalogs(folder):  # only the most common values of each partition are added up
             counts.update(dict(catalog.execute(commonest, path)))
-        found = sorted(counts, key=lambda value: (-counts[value], isinstance(value, str), value))[:N_EXAMPLES]
-    return Field(name, types, sum(kinds.values()), tuple(found))
+        examples = sorted(counts, key=lambda value: (-counts[value], isinstance(value, str), value))[:N_EXAMPLES]
+    return Field(name, types, sum(kinds.values()), tuple(examples))
 
 
 def check_field(folder: Path, name: str) -> None:

@@ -75,11 +75,11 @@ class Postings:
         return self._scores(self.words, words), self._scores(self.pairs, pairs)
 
     def _scores(self, blocks: tuple[TermPostings, ...], query: QueryTerms) -> Scores:
-        found = np.zeros(len(self.ids), np.float32)
+        estimates = np.zeros(len(self.ids), np.float32)
         for number, block in enumerate(blocks):
-            of_block = found[number * self.block_documents : (number + 1) * self.block_documents]
+            of_block = estimates[number * self.block_documents : (number + 1) * self.block_documents]
             of_block[:] = block.scores(query, len(of_block))
-        return found
+        return estimates
 
     @property
     def n_bytes(self) -> int:
@@ -130,18 +130,18 @@ class TermPostings:
     def scores(self, query: QueryTerms, n_documents: int) -> Scores:
         """Estimates of s(q, d) (n_documents,)."""
         at = np.minimum(np.searchsorted(self.terms, query.terms), max(0, len(self.terms) - 1))
-        kept = np.flatnonzero(self.terms[at] == query.terms) if len(self.terms) else np.empty(0, np.int64)
-        if not len(kept):
+        shared = np.flatnonzero(self.terms[at] == query.terms) if len(self.terms) else np.empty(0, np.int64)
+        if not len(shared):
             return np.zeros(n_documents, np.float32)
-        starts, stops = self.starts[at[kept]].astype(np.int64), self.starts[at[kept] + 1].astype(np.int64)
+        starts, stops = self.starts[at[shared]].astype(np.int64), self.starts[at[shared] + 1].astype(np.int64)
         stretches = list(zip(starts.tolist(), stops.tolist(), strict=True))
         documents = np.concatenate([self.documents[start:stop] for start, stop in stretches])
         weights = np.concatenate([self.weights[start:stop] for start, stop in stretches]).astype(np.float32)
         weights *= weights
-        weights *= np.repeat((_STEP * query.weights[kept]).astype(np.float32), stops - starts)
-        found = np.zeros(n_documents, np.float32)
-        np.add.at(found, documents, weights)
-        return found
+        weights *= np.repeat((_STEP * query.weights[shared]).astype(np.float32), stops - starts)
+        sums = np.zeros(n_documents, np.float32)
+        np.add.at(sums, documents, weights)
+        return sums
 
 
 def _parsed(tensors: Mapping[str, NDArray[Any]]) -> Postings:
@@ -196,8 +196,8 @@ def _turned(tables: Iterable[TermTable], statistics: TermStatistics, least: int,
 def _part(table: TermTable, statistics: TermStatistics, least: int, n_before: int) -> _Part:
     """Terms and weights that are not left out; rows begin at `n_before`."""
     weights = _bytes(table, statistics)
-    kept = weights >= least
-    return _Part(table.terms[kept], table.rows()[kept] + n_before, weights[kept])
+    is_heavy = weights >= least
+    return _Part(table.terms[is_heavy], table.rows()[is_heavy] + n_before, weights[is_heavy])
 
 
 def _bytes(table: TermTable, statistics: TermStatistics) -> NDArray[np.uint8]:
@@ -218,10 +218,10 @@ def _block(parts: list[_Part], first: int) -> TermPostings:
     starts = np.flatnonzero(np.concatenate([[True], terms[1:] != terms[:-1]])) if len(terms) else np.empty(0, np.int64)
     sizes = np.diff(starts, append=len(terms))
     is_kept = np.repeat(sizes > 1, sizes)
-    kept = sizes[sizes > 1]
+    several = sizes[sizes > 1]
     return TermPostings(
         terms[starts[sizes > 1]],
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)]).astype(np.uint32),
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(several)]).astype(np.uint32),
         rows[is_kept],
         weights[is_kept],
     )

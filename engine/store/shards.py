@@ -317,8 +317,8 @@ def shard_arrays(encoded: Sequence[EncodedDocument], words: WordTables) -> Shard
     ]
     return Shard(
         documents=np.stack([document.document for document in encoded]).astype(np.float16),
-        sections=np.concatenate([one.sections for one in encoded]).astype(np.float16),
-        chunks=np.concatenate([one.chunks for one in encoded]).astype(np.float16),
+        sections=np.concatenate([document.sections for document in encoded]).astype(np.float16),
+        chunks=np.concatenate([document.chunks for document in encoded]).astype(np.float16),
         spans=np.array(spans, np.int32).reshape(-1, 4),
         words=pack(words),
     )

@@ -293,8 +293,8 @@ class Documents(Gathering, ABC):
     @property
     def language(self) -> str | None:
         """The language by which words are segmented; None until there is a document or a choice."""
-        found: str | None = self.meta.get("language")
-        return found
+        language: str | None = self.meta.get("language")
+        return language
 
     @cached_property
     def reference(self) -> Reference:
@@ -457,8 +457,8 @@ class IndexSnapshot(Documents):
     def _among(self, statement: str, values: Sequence[Any]) -> NDArray[np.bool_]:
         """(N,) True for the documents whose catalog ids a statement returns."""
         self._check_all()
-        found = self._read(statement, [*map(self._bound, values)])
-        return np.isin(self.locations.ids, np.array(found, np.int64))
+        ids = self._read(statement, [*map(self._bound, values)])
+        return np.isin(self.locations.ids, np.array(ids, np.int64))
 
     def _bound(self, value: Any) -> Any:  # noqa: ANN401
         """A parameter of a condition as SQLite takes it; reads all texts for a work that was not looked up before."""
@@ -517,11 +517,11 @@ class IndexSnapshot(Documents):
         They are scored like documents that are newer than the generation: exactly.
         """
         number = self._shards.add(shard_arrays(encoded, self.words(positions, apart=True)))
-        n_chunks = np.array([len(one.chunks) for one in encoded])
-        n_sections = np.array([len(one.sections) for one in encoded])
+        n_chunks = np.array([len(document.chunks) for document in encoded])
+        n_sections = np.array([len(document.sections) for document in encoded])
         self.locations = self.locations.moved(
             positions,
-            tokens=np.array([one.coverage.tokens_total for one in encoded]),
+            tokens=np.array([document.coverage.tokens_total for document in encoded]),
             shard=np.full(len(positions), number),
             document_row=np.arange(len(positions)),
             section_row=np.cumsum(n_sections) - n_sections,
@@ -529,7 +529,7 @@ class IndexSnapshot(Documents):
             chunk_row=np.cumsum(n_chunks) - n_chunks,
             n_chunks=n_chunks,
         )
-        self._coverage.update(zip(positions.tolist(), (one.coverage for one in encoded), strict=True))
+        self._coverage.update(zip(positions.tolist(), (document.coverage for document in encoded), strict=True))
         self.__dict__.pop("document_vectors", None)
 
     @cached_property

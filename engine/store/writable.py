@@ -454,7 +454,7 @@ def index_files(folder: Path) -> list[Path]:
 def _file_id(path: Path) -> tuple[int, int] | None:
     """Device and inode of a file, whatever its name; None if there is no file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -143,8 +143,8 @@ class Writer(WritableIndex):
     @property
     def language(self) -> str | None:
         """The language by which words are segmented; None until it is set."""
-        found: str | None = self.meta.get("language")
-        return found
+        language: str | None = self.meta.get("language")
+        return language
 
     def set_language(self, language: str) -> None:
         """Bind the index to a language, the first time.
@@ -190,7 +190,7 @@ class Writer(WritableIndex):
             self._check_rows(connection, ids)
             named = "SELECT id FROM documents WHERE doc_id IN ({marks})"
             replaced = execute_in(connection, named, [document.doc_id for document in documents])
-            self._delete(connection, [one for (one,) in replaced])
+            self._delete(connection, [document_id for (document_id,) in replaced])
             self._insert("documents", document_rows(encoded, ids, number, counters["chunk"]))
             self._insert("texts", text_rows(zip(ids, documents, strict=True)))
             self._insert("sections", section_rows(zip(ids, documents, strict=True)))
@@ -242,17 +242,17 @@ class Writer(WritableIndex):
             IndexMismatch: the folder was moved, removed, or replaced by another index.
         """
         still = self.still_unencoded(document_ids)
-        kept = [row for row, one in enumerate(document_ids) if one in still]
-        if not kept:
+        rows = [row for row, document_id in enumerate(document_ids) if document_id in still]
+        if not rows:
             return 0
-        chosen = [encoded[row] for row in kept]
-        ids = [document_ids[row] for row in kept]
-        shard = shard_arrays(chosen, words.of(np.array(kept)))
+        chosen = [encoded[row] for row in rows]
+        ids = [document_ids[row] for row in rows]
+        shard = shard_arrays(chosen, words.of(np.array(rows)))
         first_chunk = self._counters()["chunk"]
         with self._new_shard(shard, chunks=sum(map(chunk_ids, chosen))) as (connection, number):
             self._check_rows(connection, ids)
             placed = zip(ids, places(chosen, number, first_chunk), strict=True)
-            self._update_documents(({"id": one, **place} for one, place in placed))
+            self._update_documents(({"id": document_id, **place} for document_id, place in placed))
             record_documents(connection, ids)
             execute_in(connection, "DELETE FROM demand WHERE document_id IN ({marks})", ids)
         return len(ids)
@@ -272,8 +272,8 @@ class Writer(WritableIndex):
         with self._new_shard(shard) as (connection, number):
             self._check_rows(connection, ids)
             self._update_documents(
-                {"id": one, "shard_id": number, "document_row": row, "section_row": section, "chunk_row": chunk}
-                for row, (one, section, chunk) in enumerate(zip(ids, sections.tolist(), chunks.tolist(), strict=True))
+                {"id": key, "shard_id": number, "document_row": row, "section_row": section, "chunk_row": chunk}
+                for row, (key, section, chunk) in enumerate(zip(ids, sections.tolist(), chunks.tolist(), strict=True))
             )
             record_documents(connection, ids)
             execute_in(connection, _DROP, numbers)
@@ -289,7 +289,7 @@ class Writer(WritableIndex):
         """The given catalog ids that exist and have no vectors."""
         statement = "SELECT id FROM documents WHERE n_chunks = 0 AND id IN ({marks})"
         with self.read() as connection:
-            return {one for (one,) in execute_in(connection, statement, document_ids)}
+            return {number for (number,) in execute_in(connection, statement, document_ids)}
 
     def unencoded(self) -> list[int]:
         """Catalog ids of all documents without vectors, by falling number of queries that needed them, then by id."""
@@ -298,7 +298,7 @@ class Writer(WritableIndex):
             "ORDER BY coalesce(n_queries, 0) DESC, id"
         )
         with self.read() as connection:
-            return [one for (one,) in connection.execute(statement)]
+            return [number for (number,) in connection.execute(statement)]
 
     def add_demand(self, document_ids: Sequence[int]) -> None:
         """Record that a query needed the vectors of documents that have none, and ran without them."""
@@ -355,7 +355,7 @@ def stage(
     """
     with writer._new_shard(shard_arrays(encoded, words)) as (_, number):
         placed = zip(document_ids, places(encoded, number, 0), strict=True)
-        staged = [[one, *(place[column] for column in _PLACE)] for one, place in placed]
+        staged = [[document_id, *(place[column] for column in _PLACE)] for document_id, place in placed]
         row = {"shard_id": number, "fingerprint": fingerprint, "documents": staged}
         writer._insert("staged_shards", [row])
     return len(staged)
@@ -397,13 +397,13 @@ def switch(writer: Writer, encoder: Mapping[str, Any], factory: str | None) -> N
     values = {"encoder": dict(encoder), "factory_before": factory}
     with writer._transaction(values) as connection:
         check_catalog(connection, str(writer.catalog))
-        there = {one for (one,) in connection.execute("SELECT id FROM documents")}
+        there = {number for (number,) in connection.execute("SELECT id FROM documents")}
         next_chunk = counters["chunk"]
         moves: list[dict[str, int]] = []
         for number, documents in _staged(connection, str(encoder["fingerprint"])):
-            for one, *place in documents:
-                if one in there:
-                    move = {"id": one, "shard_id": number, **dict(zip(_PLACE, place, strict=True))}
+            for key, *place in documents:
+                if key in there:
+                    move = {"id": key, "shard_id": number, **dict(zip(_PLACE, place, strict=True))}
                     move["first_chunk"] = next_chunk
                     next_chunk += max(1, move["n_chunks"])
                     moves.append(move)

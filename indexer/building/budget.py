@@ -124,14 +124,14 @@ _GROUP_TOKENS = (8192, 32768)  # encoded in one call
 _ENOUGH_SECONDS = 2.0  # after a group that takes longer, no larger group is encoded
 
 
-def tokens_per_second(kept: Sequence[SegmentedDocument], encoder: Encoder) -> float:
+def tokens_per_second(documents: Sequence[SegmentedDocument], encoder: Encoder) -> float:
     """Encode the first of the kept documents, then more of them, and time the larger group.
 
     Chunks of many documents are more alike in length than those of few, so a group is read
     faster the larger it is, and a run reads larger ones still.
     """
-    encoder.encode_segmented([_cut(kept[0], 512)])
-    cut = [_cut(document) for document in kept]
+    encoder.encode_segmented([_cut(documents[0], 512)])
+    cut = [_cut(document) for document in documents]
     ends = np.cumsum([document.coverage.tokens_read for document in cut])
     for most_tokens in _GROUP_TOKENS:
         n = min(len(cut), 1 + int(np.searchsorted(ends, most_tokens)))

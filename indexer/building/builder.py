@@ -148,7 +148,7 @@ def begin_partitions(
         first, documents = begun(documents)
         if not first:
             raise DocumentError("there is no document; begin with one at least, or name the --language of the index")
-        language = detect_language(one.text for one in first if isinstance(one, Document))
+        language = detect_language(document.text for document in first if isinstance(document, Document))
     with appearing(place) as folder:
         write_empty(folder, n_partitions, language, None, first_run)
     return documents

@@ -134,15 +134,15 @@ def _attachments(folder: Path, database: sqlite3.Connection) -> Iterator[tuple[P
 
 def _metadata(values: Mapping[str, str], lists: Mapping[str, list[str]]) -> dict[str, MetadataValue]:
     """The fields of an item under the names that reports use; all creators are authors where it has no author."""
-    found: dict[str, MetadataValue] = {
+    fields: dict[str, MetadataValue] = {
         _RENAMED.get(name, name): value for name, value in values.items() if name not in _UNUSED
     }
-    if match := _DATE.match(str(found.get("date", ""))):
-        found["date"] = match[0].strip().replace("-00", "")
-        found["year"] = int(match[1])
-    found |= {name if name in _LISTS else f"{name}s": [*names] for name, names in lists.items()}
+    if match := _DATE.match(str(fields.get("date", ""))):
+        fields["date"] = match[0].strip().replace("-00", "")
+        fields["year"] = int(match[1])
+    fields |= {name if name in _LISTS else f"{name}s": [*names] for name, names in lists.items()}
     creators = [name for role, names in lists.items() if role not in _LISTS for name in names]
-    return {"authors": [*creators], **found} if creators else found
+    return {"authors": [*creators], **fields} if creators else fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +175,12 @@ def held_files(index: Path, files: Mapping[Path, object]) -> dict[Path, str]:
     if not holds_index(index):
         return {}
     wanted = {str(file): file for file in files}
-    found = {}
+    doc_ids = {}
     for doc_id, source in stored_sources(index):
         file = wanted.get(source) or wanted.get(str(Path(source).absolute()))
         if file is not None:
-            found[file] = doc_id
-    return found
+            doc_ids[file] = doc_id
+    return doc_ids
 
 
 def absolute(path: Path) -> Path:
@@ -251,15 +251,15 @@ def without_included(files: Collection[Path]) -> list[Path]:
     resolved = {file: file.resolve() for file in files}
     shown = {part.parent for part in included if part.suffix.lower() == ".pdf"}
     shown -= {resolved[file].parent for file in files if ".tex" in file.suffixes[-2:] and file not in drafts}
-    kept: list[Path] = []
+    chosen: list[Path] = []
     covered = {part for draft in drafts for part in parts[draft] if part.suffix.lower() == ".pdf"}
     # Files that no other includes come first: what they include is read as a part of them.
     for file in sorted(files, key=lambda file: (resolved[file] in included, len(file.parts), str(file))):
         is_figure = file.suffix.lower() == ".pdf" and resolved[file].parent in shown
         if file not in drafts and resolved[file] not in covered and not is_figure:
-            kept.append(file)
+            chosen.append(file)
             covered.update(part for part in parts[file] if part != resolved[file])
-    return kept
+    return chosen
 
 
 STDIN = "-"
@@ -318,8 +318,8 @@ def list_corpus(paths: Sequence[str], fields: Fields = USUAL) -> CorpusFiles:
     suffixes: dict[Path, str] = {}
     parts: set[Path] = set()
     items: dict[Path, Item] = {}
-    for given in named:
-        for path in map(absolute, _expand(given)):
+    for pattern in named:
+        for path in map(absolute, _expand(pattern)):
             is_folder = path.is_dir()
             if is_folder and (path / _ZOTERO).is_file():
                 items |= _library(path, roots, suffixes)
@@ -369,13 +369,13 @@ def _files_below(folder: Path, unsupported: dict[Path, str], parts: set[Path]) -
     return documents
 
 
-def _expand(given: str) -> list[Path]:
-    path = Path(given)
+def _expand(pattern: str) -> list[Path]:
+    path = Path(pattern)
     if path.exists():
         return [path]
-    matches = sorted(glob.glob(given, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
+    matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
     if not matches:
-        raise DocumentError(f"{given} does not exist and no file matches it as a pattern")
+        raise DocumentError(f"{pattern} does not exist and no file matches it as a pattern")
     return [Path(match) for match in matches]
 
 
@@ -410,8 +410,8 @@ def _read(requests: Sequence[Request], reader: DocumentReader, prefix: str) -> I
         yield from reader.read(requests)
         return
     for is_lines, group in groupby(requests, key=lambda request: is_json_lines(request.source)):
-        found = reader.read(group)
-        yield from with_prefix(prefix, found) if is_lines else found
+        documents = reader.read(group)
+        yield from with_prefix(prefix, documents) if is_lines else documents
 
 
 def with_prefix(prefix: str, documents: Iterator[Document | Unreadable]) -> Iterator[Document | Unreadable]:

@@ -177,12 +177,12 @@ def _stage_all(writer: Writer, pipeline: Pipeline, encoder: Encoder) -> None:
     rows = _documents(writer)
     done = staged_ids(writer, encoder.fingerprint)
     pipeline.begin()
-    pipeline.encode_missing([one for one, n_chunks in rows if n_chunks and one not in done], keep)
+    pipeline.encode_missing([number for number, n_chunks in rows if n_chunks and number not in done], keep)
     pipeline.activity.take_time()
     done = staged_ids(writer, encoder.fingerprint)
-    left = [one for one, _ in rows if one not in done]
+    left = [number for number, _ in rows if number not in done]
     for batch in stored_batches(writer, left, pipeline.batch_chars):
-        ids, documents = [document_id for document_id, _ in batch], [document for _, document in batch]
+        ids, documents = [number for number, _ in batch], [document for _, document in batch]
         keep(ids, [unencoded(document, encoder.width) for document in documents], writer.count_words(documents))
 
 

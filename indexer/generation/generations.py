@@ -72,8 +72,8 @@ class RecallSample:
         self._queries = [(names[position], index.stored_query(names[position])) for position in chosen]
         self._snapshot = snapshot
         self._scan_chunks = scan_chunks
-        found = Searcher(snapshot, scan_chunks=scan_chunks).exact_top_positions(self._queries, k=RECALL_K)
-        self._truth = [set(positions.tolist()) for positions in found]
+        tops = Searcher(snapshot, scan_chunks=scan_chunks).exact_top_positions(self._queries, k=RECALL_K)
+        self._truth = [set(positions.tolist()) for positions in tops]
 
     def __len__(self) -> int:
         return len(self._queries)
@@ -126,7 +126,7 @@ def tune(
         middle = (too_few + nprobe) // 2
         too_few, nprobe = (too_few, middle) if reaches(middle) else (middle, nprobe)
     if not is_enough:
-        nprobe = min(one for one, recall in measured.items() if recall >= max(measured.values()) - _NO_GAIN)
+        nprobe = min(tried for tried, recall in measured.items() if recall >= max(measured.values()) - _NO_GAIN)
     if measured[nprobe] < floor:
         raise RecallTooLow(
             f"document recall@{RECALL_K} is {measured[nprobe]:.3f} at best, under the floor of {floor}; nothing was "

@@ -132,13 +132,13 @@ def measure_floor(snapshot: Snapshot, reference: Reference) -> FloorTable | None
     rows = list[tuple[int, NDArray[np.float64]]]()
     for length in (None, *reversed(FLOOR_LENGTHS)):
         shortened = [query if length is None else _excerpt(query, length, at) for at, query in enumerate(queries)]
-        prepared = [(at, one) for at, query in enumerate(shortened) if (one := _prepared(query, background))]
-        found = np.full(near.shape, np.nan)
-        for (at, _), pool in zip(prepared, scorer.pools([one for _, one in prepared], sample), strict=True):
-            found[at] = pool.scores
+        prepared = [(at, ready) for at, query in enumerate(shortened) if (ready := _prepared(query, background))]
+        all_scores = np.full(near.shape, np.nan)
+        for (at, _), pool in zip(prepared, scorer.pools([query for _, query in prepared], sample), strict=True):
+            all_scores[at] = pool.scores
         if length is None:
-            near = _related(found, sample[:FLOOR_QUERIES, None] == sample)
-        scores = found[~near & ~np.isnan(found)]
+            near = _related(all_scores, sample[:FLOOR_QUERIES, None] == sample)
+        scores = all_scores[~near & ~np.isnan(all_scores)]
         if len(scores):
             n_characters = int(np.median([len(query.document.text) for query in shortened if query is not None]))
             rows.append((n_characters, np.percentile(scores, LEVELS)))

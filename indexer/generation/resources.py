@@ -162,8 +162,8 @@ def index_options(factory: str, size: Size, left_bytes: int | None) -> tuple[Ind
     if factory == SCAN:
         return (scanning,)
     options: list[IndexOption] = []
-    for one in factory_options(size.n_chunks, size.width) if factory == AUTO else [factory]:
-        options.append(_option(one, size, left_bytes))
+    for tried in factory_options(size.n_chunks, size.width) if factory == AUTO else [factory]:
+        options.append(_option(tried, size, left_bytes))
         if options[-1].fits:
             return tuple(options)
     if factory != AUTO:
@@ -361,8 +361,8 @@ class DiskGuard:
 def commit_bytes(documents: Sequence[Document], encoded: Sequence[EncodedDocument], words: WordTables) -> int:
     """The most bytes that a commit can write: rows in float16, term counts, and texts without compression."""
     texts = sum(len(document.text.encode()) for document in documents)
-    rows = sum(2 * len(one.document) * (1 + len(one.sections) + len(one.chunks)) for one in encoded)
-    spans = sum(16 * len(one.chunks) for one in encoded)
+    rows = sum(2 * len(document.document) * (1 + len(document.sections) + len(document.chunks)) for document in encoded)
+    spans = sum(16 * len(document.chunks) for document in encoded)
     terms = 6 * (len(words.words.terms) + len(words.pairs.terms)) + 16 * words.n_documents
     return texts + rows + spans + terms
 

@@ -65,12 +65,12 @@ class Access:
         if self._settings.token is None:
             _check_local(headers)
         elif scope["path"] not in _OPEN_PATHS and not scope["path"].startswith(ASSETS):
-            scheme, _, given = headers.get("authorization", "").partition(" ")
+            scheme, _, token = headers.get("authorization", "").partition(" ")
             expected = self._settings.token.encode()
-            if not (hmac.compare_digest(given.strip().encode("latin-1"), expected) and scheme.lower() == "bearer"):
+            if not (hmac.compare_digest(token.strip().encode("latin-1"), expected) and scheme.lower() == "bearer"):
                 raise Refusal(
                     401,
-                    "no_token" if not given else "wrong_token",
+                    "no_token" if not token else "wrong_token",
                     "the request has no valid token",
                     "send the header: Authorization: Bearer TOKEN",
                     WWW_Authenticate="Bearer",

@@ -102,9 +102,9 @@ _DIGITS = 4  # of a cosine
 
 def as_json(value: Mapping[str, Any]) -> bytes:
     """JSON in UTF-8; a number that JSON does not have is an error."""
-    made = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    check_reply(len(made))
-    return made
+    content = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    check_reply(len(content))
+    return content
 
 
 def search(index: Index, query: Document | str, parameters: Parameters) -> bytes:
@@ -190,28 +190,34 @@ def _name(source: str) -> str:
     return source.rstrip("/").rpartition("/")[2]
 
 
-def compare(index: Index, query: Document | str, target: Document | str, asked: CompareParameters) -> bytes:
+def compare(index: Index, query: Document | str, target: Document | str, parameters: CompareParameters) -> bytes:
     """Score a target for a query, as a search would."""
     _check_are_there(index, query, target)
     if isinstance(query, Document) and isinstance(target, Document):
         _check_cells(len(query.sections) * len(target.sections))
-    compared = index.compare(query, target, request_of(asked))
+    compared = index.compare(query, target, request_of(parameters))
     matrix = compared.matrix
     assert matrix is not None, "a comparison has the cosines of all sections"
-    return _ranking(without_folders(compared), asked, lambda _: matrix)
+    return _ranking(without_folders(compared), parameters, lambda _: matrix)
 
 
 def matrix(index: Index, query: Document | str, doc_id: str) -> bytes:
     """Cosines of all sections of two documents."""
     _check_are_there(index, query, doc_id)
-    found = index.section_matrix(query, doc_id)
-    return as_json({"query": _outline(found.query), "target": _outline(found.target), "cosines": _cosines(found)})
+    result = index.section_matrix(query, doc_id)
+    return as_json(
+        {
+            "query": _outline(result.query),
+            "target": _outline(result.target),
+            "cosines": _cosines(result),
+        }
+    )
 
 
-def _cosines(found: SectionMatrix) -> list[list[float]]:
-    _check_cells(found.cosines.size)
-    step(40 * found.cosines.size)
-    return [[round(float(one), _DIGITS) for one in row] for row in found.cosines]
+def _cosines(matrix: SectionMatrix) -> list[list[float]]:
+    _check_cells(matrix.cosines.size)
+    step(40 * matrix.cosines.size)
+    return [[round(float(cosine), _DIGITS) for cosine in row] for row in matrix.cosines]
 
 
 def _check_cells(n: int) -> None:
@@ -237,9 +243,9 @@ def documents(index: Index, offset: int, limit: int, where: str | None) -> bytes
 def document(index: Index, doc_id: str) -> bytes:
     """One document, text and sections included."""
     position = _position(index, doc_id)
-    ((found, coverage),) = index.snapshot.documents(np.array([position]))
-    entry = _entry(found, coverage, index.snapshot.is_encoded(position))
-    return as_json(entry | {"sections": outline(found), "text": found.text})
+    ((document, coverage),) = index.snapshot.documents(np.array([position]))
+    entry = _entry(document, coverage, index.snapshot.is_encoded(position))
+    return as_json(entry | {"sections": outline(document), "text": document.text})
 
 
 def description(index: Index, max_bytes: int) -> bytes:
@@ -283,16 +289,16 @@ def _position(index: Index, doc_id: str) -> int:
     return position
 
 
-def _entry(found: Document, coverage: Coverage, has_vectors: bool) -> dict[str, Any]:
+def _entry(document: Document, coverage: Coverage, has_vectors: bool) -> dict[str, Any]:
     return {
-        "id": found.doc_id,
-        "title": found.title,
-        "source": _name(found.source),
-        "metadata": dict(found.metadata),
+        "id": document.doc_id,
+        "title": document.title,
+        "source": _name(document.source),
+        "metadata": dict(document.metadata),
         "coverage": {name: getattr(coverage, name) for name in ("tokens_read", "tokens_total", "share")},
         "has_vectors": has_vectors,
     }
 
 
-def _outline(found: Document) -> dict[str, Any]:
-    return {"id": found.doc_id, "title": found.title, "sections": outline(found)}
+def _outline(document: Document) -> dict[str, Any]:
+    return {"id": document.doc_id, "title": document.title, "sections": outline(document)}

@@ -164,10 +164,10 @@ def _add_comparisons(app: FastAPI, service: Service) -> None:
 
     @app.post("/v1/compare/files", summary="Score one file for another one", responses=response("envelope"))
     async def compare_files(form: Annotated[CompareForm, Form(media_type="multipart/form-data")]) -> Response:
-        given = [(one.filename or "", await one.read()) for one in (form.query, form.target)]
+        files = [(upload.filename or "", await upload.read()) for upload in (form.query, form.target)]
 
         def work(index: Index) -> bytes:
-            query, target = (service.uploads.file(name, data) for name, data in given)
+            query, target = (service.uploads.file(name, data) for name, data in files)
             return answers.compare(index, query, target, form)
 
         return await service.answer_with(work)
@@ -176,7 +176,7 @@ def _add_comparisons(app: FastAPI, service: Service) -> None:
 def _add_errors(app: FastAPI, service: Service) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> Response:
-        faults = [f"{'.'.join(map(str, one['loc']))[:200]}: {one['msg']}"[:400] for one in error.errors()[:_N_SHOWN]]
+        faults = [f"{'.'.join(map(str, item['loc']))[:200]}: {item['msg']}"[:400] for item in error.errors()[:_N_SHOWN]]
         return Refusal(422, "invalid_request", "; ".join(faults), _DESCRIBED).response()
 
     @app.exception_handler(HTTPException)
@@ -221,7 +221,7 @@ class Connection(H11Protocol):
                 if isinstance(connection, Connection) and connection.is_idle
             ]
             if idle:
-                min(idle, key=lambda one: one._opened)._close_idle()
+                min(idle, key=lambda connection: connection._opened)._close_idle()
 
     @property
     def is_idle(self) -> bool:
@@ -251,12 +251,12 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Handle SIGINT and SIGTERM; a second SIGINT ends the server at once."""
-        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def stop(self) -> None:
         """End as on a signal."""

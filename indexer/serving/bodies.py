@@ -62,9 +62,9 @@ class Query(BaseModel):
 
     @model_validator(mode="after")
     def _is_one(self) -> Query:
-        given = [name for name in ("text", "document", "doc_id") if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise ValueError(f"give one of text, document and doc_id, not {' and '.join(given) or 'none'}")
+        named = [name for name in ("text", "document", "doc_id") if getattr(self, name) is not None]
+        if len(named) != 1:
+            raise ValueError(f"give one of text, document and doc_id, not {' and '.join(named) or 'none'}")
         return self
 
 
@@ -158,8 +158,8 @@ def _more(base: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401
 def response(name: str) -> dict[int | str, dict[str, Any]]:
     """The responses of a route: one schema for success, one for all errors."""
     error = {"description": "An error.", "content": {"application/json": {"schema": {"$ref": f"{_REF}error"}}}}
-    found = {"description": "Success.", "content": {"application/json": {"schema": {"$ref": f"{_REF}{name}"}}}}
-    return {200: found, 422: error, "default": error}
+    success = {"description": "Success.", "content": {"application/json": {"schema": {"$ref": f"{_REF}{name}"}}}}
+    return {200: success, 422: error, "default": error}
 
 
 def add_contract(description: dict[str, Any]) -> dict[str, Any]:

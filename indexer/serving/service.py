@@ -97,20 +97,20 @@ class Uploads:
             path = path.rename(path.with_name(_FILE + (suffix or detected_suffix(path))))
             reader = self._idle.get()
             try:
-                found = list(reader.read([Request(str(path), doc_id=doc_id)]))
+                documents = list(reader.read([Request(str(path), doc_id=doc_id)]))
             finally:
                 self._idle.put(reader)
-        if len(found) != 1:
-            count = f"{len(found):,} documents" if found else "no document"
+        if len(documents) != 1:
+            count = f"{len(documents):,} documents" if documents else "no document"
             raise DocumentError(f"{name} holds {count}, not one; send a file of one document")
-        (one,) = found
-        if isinstance(one, Unreadable):
-            raise DocumentError(f"{name}: {one.reason}".replace(str(path), name))
-        if (n := len(one.sections)) > MOST_SECTIONS:
+        (document,) = documents
+        if isinstance(document, Unreadable):
+            raise DocumentError(f"{name}: {document.reason}".replace(str(path), name))
+        if (n := len(document.sections)) > MOST_SECTIONS:
             raise too_large("too_many_sections", f"sections of {name}", n, MOST_SECTIONS, "join its sections")
-        if (n := len(one.text)) > MOST_CHARS:
+        if (n := len(document.text)) > MOST_CHARS:
             raise too_large("too_much_text", f"characters of {name}", n, MOST_CHARS, "send a part of it")
-        return replace(one, source=one.source.replace(str(path), name, 1))
+        return replace(document, source=document.source.replace(str(path), name, 1))
 
     def close(self) -> None:
         """End the processes."""
@@ -164,18 +164,18 @@ class Service:
         self.metrics.follow("index_loads", "How often the index was opened.", lambda: self.live.n_loaded)
         self.metrics.follow("requests_admitted", "Requests in threads, or waiting.", lambda: self.workers.n_admitted)
 
-    def query(self, given: Query) -> Document | str:
+    def query(self, query: Query) -> Document | str:
         """What a client searches with: a document that is read now, or a doc_id."""
-        if given.doc_id is not None:
-            return given.doc_id
-        if given.text is not None:
-            return self.uploads.text(given.text)
-        assert given.document is not None
-        return self.uploads.record(given.document.model_dump())
+        if query.doc_id is not None:
+            return query.doc_id
+        if query.text is not None:
+            return self.uploads.text(query.text)
+        assert query.document is not None
+        return self.uploads.record(query.document.model_dump())
 
-    def queries(self, given: Sequence[Query]) -> list[Document | str]:
+    def queries(self, queries: Sequence[Query]) -> list[Document | str]:
         """Several of what `query` returns."""
-        return [self.query(query) for query in given]
+        return [self.query(query) for query in queries]
 
     async def answer_with(self, work: Callable[[Index], bytes]) -> Response:
         """Work with the opened index in a thread, and send the JSON that it returns, or its error."""

@@ -120,7 +120,7 @@ def _contents(catalog: Path) -> tuple[dict[str, Checksum], int, dict[str, Any]]:
 
 
 def _write_archive(path: Path, files: dict[str, Checksum], folder: Path, catalog: Path) -> None:
-    listed = {"format": FORMAT, "files": {name: asdict(one) for name, one in files.items()}}
+    listed = {"format": FORMAT, "files": {name: asdict(checksum) for name, checksum in files.items()}}
     text = json.dumps(listed, indent=1).encode()
     with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
         archive.addfile(_member(LIST_FILE, len(text)), io.BytesIO(text))
@@ -230,7 +230,7 @@ def _listed(archive: tarfile.TarFile, first: tarfile.TarInfo | None, source: Pat
                 "restore it with the longmatch that wrote it"
             )
         files = {
-            str(name): Checksum(int(one["size_bytes"]), str(one["digest"])) for name, one in listed["files"].items()
+            str(name): Checksum(int(file["size_bytes"]), str(file["digest"])) for name, file in listed["files"].items()
         }
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise IndexDamaged(f"{source} has a damaged list of files ({error}); {_ANOTHER}") from error

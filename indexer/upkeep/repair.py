@@ -52,10 +52,10 @@ def remove(path: str | Path, doc_ids: Sequence[str]) -> int:
 
 
 def _known(writer: Writer, names: Sequence[str], path: str | Path) -> list[int]:
-    found = writer.indexed(names)
-    if absent := [name for name in names if name not in found]:
+    indexed = writer.indexed(names)
+    if absent := [name for name in names if name not in indexed]:
         raise QueryError(f"no document {absent[0]!r} in {path}; nothing was removed: longmatch show {path} --documents")
-    return [there.id for there in found.values()]
+    return [there.id for there in indexed.values()]
 
 
 LOST_FOLDER = "lost"  # below an index, for shards that nothing names any more; it can be deleted
@@ -129,10 +129,10 @@ def _repair_partitions(folder: Path, repair_part: Callable[[Path], RepairReport]
         write_manifest(folder, replace(manifest, reference=None))
         report.mended += map(_redrawn, damaged)
     for path in partition_folders(folder, manifest):
-        found = repair_part(path)
-        report.mended += [f"{path.name}: {line}" for line in found.mended]
-        report.lost += found.lost
-        report.reencoded += found.reencoded
+        of_part = repair_part(path)
+        report.mended += [f"{path.name}: {line}" for line in of_part.mended]
+        report.lost += of_part.lost
+        report.reencoded += of_part.reencoded
     with PartitionWriters(folder) as writers:
         refresh_reference(writers, report.mended.append)
     return report
@@ -174,7 +174,7 @@ def _drop_shards(
         return
     documents = "SELECT id, doc_id, n_chunks FROM documents WHERE shard_id IN ({marks}) ORDER BY id"
     with writer.read() as connection:
-        shards = [one for (one,) in execute_in(connection, "SELECT id FROM shards WHERE file IN ({marks})", files)]
+        shards = [shard for (shard,) in execute_in(connection, "SELECT id FROM shards WHERE file IN ({marks})", files)]
         rows = execute_in(connection, documents, shards)
     by_words = [number for number, _, n_chunks in rows if not n_chunks]
     if by_words:  # the text is all that they were made of

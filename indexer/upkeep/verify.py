@@ -108,13 +108,13 @@ def _check_partitions(folder: Path) -> list[Finding]:
     findings = []
     for number, entry in enumerate(manifest.partitions):
         try:
-            found = _check_index(folder / entry.folder)
-            if all(one.damage is not Damage.CATALOG for one in found):
-                found += _check_place(folder / entry.folder, number, len(manifest.partitions))
+            of_part = _check_index(folder / entry.folder)
+            if all(finding.damage is not Damage.CATALOG for finding in of_part):
+                of_part += _check_place(folder / entry.folder, number, len(manifest.partitions))
         except IndexMismatch as error:
             findings.append(Finding(Damage.MANIFEST, entry.folder, str(error)))
             continue
-        findings += [replace(one, where=f"{entry.folder}/{one.where}") for one in found]
+        findings += [replace(finding, where=f"{entry.folder}/{finding.where}") for finding in of_part]
     if (pinned := manifest.reference) is not None:
         findings += _check_reference(folder, pinned)
     return findings
@@ -122,9 +122,9 @@ def _check_partitions(folder: Path) -> list[Finding]:
 
 def _check_place(folder: Path, number: int, n_partitions: int) -> list[Finding]:
     """Whether an index is the partition it should be, and holds no document of another one."""
-    given = stored_meta(folder).get("partition")
-    if given != {"number": number, "of": n_partitions}:
-        what = f"it is {given or 'no partition'}, not partition {number} of {n_partitions}; put the right folder there"
+    actual = stored_meta(folder).get("partition")
+    if actual != {"number": number, "of": n_partitions}:
+        what = f"it is {actual or 'no partition'}, not partition {number} of {n_partitions}; put the right folder there"
         return [Finding(Damage.MANIFEST, CATALOG_FILE, what)]
     names = [doc_id for doc_id, _ in stored_sources(folder)]
     strays = [name for name in names if partition_of(name, n_partitions) != number]
@@ -224,7 +224,7 @@ def _content_hashes(connection: sqlite3.Connection, ids: list[int]) -> dict[int,
         pass
     if len(ids) == 1:
         return {}
-    return {number: digest for one in ids for number, digest in _content_hashes(connection, [one]).items()}
+    return {number: digest for key in ids for number, digest in _content_hashes(connection, [key]).items()}
 
 
 def _check_shards(connection: sqlite3.Connection, folder: Path) -> list[Finding]:
@@ -344,8 +344,8 @@ def _compare_words(snapshot: Snapshot, positions: NDArray[np.int64], documents: 
 
 
 def _row(tables: WordTables, row: int) -> list[bytes]:
-    one = tables.of(np.array([row]))
-    return [column.tobytes() for table in (one.words, one.pairs) for column in (table.terms, table.counts)]
+    own = tables.of(np.array([row]))
+    return [column.tobytes() for table in (own.words, own.pairs) for column in (table.terms, table.counts)]
 
 
 def _compare_vectors(
@@ -362,17 +362,16 @@ def _compare_vectors(
     return findings
 
 
-def _difference(snapshot: Snapshot, position: int, made: EncodedDocument) -> str:
+def _difference(snapshot: Snapshot, position: int, new: EncodedDocument) -> str:
     """How stored vectors differ from recomputed ones; "" where they do not."""
     chunks, _ = snapshot.chunk_vectors(np.array([position]))
-    spans = np.array([(chunk.section, chunk.start, chunk.stop, chunk.n_tokens) for chunk in made.chunk_spans]).reshape(
-        -1, 4
-    )
+    rows = [(chunk.section, chunk.start, chunk.stop, chunk.n_tokens) for chunk in new.chunk_spans]
+    spans = np.array(rows).reshape(-1, 4)
     if not np.array_equal(spans, snapshot.spans(position)):
         return f"its {len(chunks)} chunks are not the {len(spans)} of its text"
     whole = snapshot.document_vectors[position : position + 1]
-    pairs = [(whole, made.document[None]), (snapshot.section_vectors(position), made.sections), (chunks, made.chunks)]
-    least = min(float((stored * rows).sum(1).min(initial=1.0)) for stored, rows in pairs if len(rows))
+    pairs = [(whole, new.document[None]), (snapshot.section_vectors(position), new.sections), (chunks, new.chunks)]
+    least = min(float((stored * computed).sum(1).min(initial=1.0)) for stored, computed in pairs if len(computed))
     if least < _LEAST_COSINE:
         return f"a stored vector has cosine {least:.3f} with that of its text"
     return ""
