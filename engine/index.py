@@ -276,7 +276,9 @@ class Index:
             if not any(map(self.snapshot.has_field, dates)):
                 raise QueryError(f"no document has a date: a field {', '.join(dates)}; leave out before")
         if request.one_per is not None:
-            self._check_filter(f"`{request.one_per.replace('`', '``')}` like ''")
+            from engine.store.partitioned import check_key
+
+            check_key(self.snapshot, request.one_per)
         if request.explain is Explain.MODEL and (reason := self.encoder.cannot_explain) is not None:
             raise EncoderError(reason)
 

@@ -85,13 +85,16 @@ def claim_chart(
     query = result.query
     texts = [_shortened(_text(query, row), most_characters) for row in rows]
     columns = [_column(result, hit, rows, _lowest(result, hit, rows, least)) for hit in result.hits]
+    rule = _rule(result, least)
+    if result.hits and not any(cell for column in columns for cell in column):
+        rule += " These are all cells; a lower least contribution (--least 0) fills them."
     return Chart(
         result,
         tuple(
             _row(query, row, text, tuple(None if _CANCELLED.match(text) else column[at] for column in columns))
             for at, (row, text) in enumerate(zip(rows, texts, strict=True))
         ),
-        _rule(result, least),
+        rule,
     )
 
 

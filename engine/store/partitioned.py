@@ -335,15 +335,23 @@ def check_fields(snapshot: Documents, where: str) -> None:
     for key, values in compared_values(where):
         if snapshot.has_field(key, values):
             continue
-        if snapshot.has_field(key):
+        if values and snapshot.has_field(key):
             kind = "text" if isinstance(values[0], str) else "number"
             example = snapshot.example(key)
             raise QueryError(
-                f"filter {where!r}: no value of {key!r} is a {kind}, as {values[0]!r} is; one is {example}"
+                f"filter {where!r}: no value of {key!r} is a {kind}, as {values[0]!r} is; take one such as {example}"
             )
-        names = snapshot.field_names()
-        if names or snapshot.n_documents:
-            raise QueryError(f"filter {where!r}: no document has the field {key!r}; {_known(key, names)}")
+        check_key(snapshot, key, f"filter {where!r}: ")
+
+
+def check_key(snapshot: Documents, key: str, place: str = "") -> None:
+    """Check that some document of an index has a metadata field; an index without documents has no fields.
+
+    Raises:
+        QueryError: none has; the message begins with a place, and names the fields that exist.
+    """
+    if not snapshot.has_field(key) and (snapshot.n_documents or snapshot.field_names()):
+        raise QueryError(f"{place}no document has the field {key!r}; {_known(key, snapshot.field_names())}")
 
 
 def stored_types(folder: Path) -> dict[str, dict[str, int]]:

@@ -331,9 +331,8 @@ def list_corpus(paths: Sequence[str], fields: Fields = USUAL) -> CorpusFiles:
     counts = sorted(Counter(suffixes.values()).items(), key=lambda item: (-item[1], item[0]))
     if named and not roots:
         there = ", ".join(f"{suffix} ({n:,})" for suffix, n in counts[:_N_NAMED])
-        raise DocumentError(
-            f"no readable file in {', '.join(named)}, there is {there or 'none'}; formats: see longmatch index --help"
-        )
+        there = f", there is {there}" if there else ""
+        raise DocumentError(f"no readable file in {', '.join(named)}{there}; formats: see longmatch index --help")
     return CorpusFiles(roots, dict(counts), sorted(parts - roots.keys()), STDIN in paths, fields, items)
 
 

@@ -99,6 +99,7 @@ def test_a_row_has_the_whole_claim_and_a_cancelled_one_is_empty(chart: Chart) ->
 def test_less_than_the_least_contribution_is_empty(chart: Chart) -> None:
     raised = claim_chart(chart.result, (0, 1), least=1.0)
     assert [row.cells for row in raised.rows] == [(None,) * len(chart.result.hits)] * 2
+    assert "--least 0" in raised.rule and "--least 0" not in chart.rule
 
 
 def test_csv_has_a_line_for_each_row_and_five_columns_for_each_hit(chart: Chart) -> None:

@@ -107,7 +107,7 @@ def test_a_document_without_the_field_is_a_hit_and_an_unknown_field_is_refused(t
         query = make_document("q", "rotor pump")
         grouped = {hit.doc_id: hit.others for hit in index.search(query, Request(one_per="family"))}
         assert grouped == {"p0": ("p2", "p5"), "p1": (), "p3": (), "p4": ()}
-        with pytest.raises(QueryError, match="famly"):
+        with pytest.raises(QueryError, match=r"^no document has the field 'famly'; did you mean 'family'\?"):
             index.search(query, Request(one_per="famly"))
         with pytest.raises(QueryError, match="one_per family is for one document"):
             index.search_together([query], request=Request(one_per="family"))

@@ -208,8 +208,8 @@ def test_known_fields_and_tests_for_presence_pass(folder: Path, where: str) -> N
         ("VENUE = 'ACL'", "did you mean 'venue'?"),
         ("year > 1 and (note = 'x' or venue = 'ACL')", "no document has the field 'note'"),
         ("absent != 1", "no document has the field 'absent'; there are"),
-        ("year > 'abc'", "no value of 'year' is a text, as 'abc' is; one is 2"),
-        ("not venue in (2019, 1)", "no value of 'venue' is a number, as 2019 is; one is \"ACL\""),
+        ("year > 'abc'", "no value of 'year' is a text, as 'abc' is; take one such as 2"),
+        ("not venue in (2019, 1)", "no value of 'venue' is a number, as 2019 is; take one such as \"ACL\""),
     ],
 )
 def test_an_unknown_field_is_refused_with_those_that_exist(folder: Path, where: str, told: str) -> None:
