@@ -1,4 +1,4 @@
-"""JATS, the XML of journal articles (PubMed Central, publishers)."""
+"""JATS and BITS, the XML of journal articles and of books (PubMed Central, publishers)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _REASONS = {
     **dict.fromkeys(["graphic", "inline-graphic", "media"], reasons.FIGURES),
     **dict.fromkeys(["object-id", "permissions", "counts", "journal-meta"], reasons.FRONT_MATTER),
 }
-_HEADED = frozenset([
+_BOOK_PARTS = frozenset([
+    "book-part", "book-app", "dedication", "foreword", "front-matter-part", "preface",
+])  # fmt: skip
+_HEADED = _BOOK_PARTS | frozenset([
     "sec", "app", "app-group", "abstract", "trans-abstract", "ack", "boxed-text", "fn-group", "glossary", "notes",
     "bio", "ref-list",
 ])  # fmt: skip
@@ -26,25 +29,30 @@ _ORDERS = {"order": "1.", "alpha-lower": "a.", "alpha-upper": "A.", "roman-lower
 _NOTATIONS = ("math", "tex-math", "textual-form", "preformat", "graphic", "inline-graphic", "media")
 _CITED = frozenset(["element-citation", "mixed-citation", "nlm-citation", "citation", "related-article"])
 _PROSE = {"ref-list": ("{*}p", "{*}note"), "ref": ("{*}note",)}  # what is said beside references
+_PARTS = ("front-matter", "body", "book-body", "book-part", "floats-group", "floats-wrap", "back", "book-back")
+_METAS = ("{*}front/{*}article-meta", "{*}book-part-meta", "{*}book-meta", ".//{*}article-meta")
+_TITLES = ("{*}title-group/{*}article-title", "{*}title-group/{*}title", "{*}book-title-group/{*}book-title")
 _NAMES = ("name", "string-name", "collab", "institution", "on-behalf-of")
 
 
 def read_tree(root: Element, doc_id: str, source: str) -> Document:
-    """Read an article: title, abstracts, body, notes, appendices, responses and captions; not the reference list."""
-    meta, blocks = root.find("{*}front/{*}article-meta"), Blocks()
-    if meta is None:
-        meta = next(root.iter("{*}article-meta"), etree.Element("article-meta"))
+    """Read an article, a book or a chapter: title, abstracts, text, notes, appendices, responses and captions.
+
+    Reference lists are counted.
+    """
+    whole = root.find("{*}book-part") if local_name(root) == "book-part-wrapper" else root
+    whole, blocks = root if whole is None else whole, Blocks()
+    meta = next((one for path in _METAS for one in whole.iterfind(path)), etree.Element("article-meta"))
     markup.lift(meta, frozenset(["fn"]), frozenset(["article-title", "subtitle"]))
-    shown = meta.find("{*}title-group/{*}article-title")
-    title, journal = (
-        markup.NOTE_MARK.sub("", rendered(shown, _GRAMMAR)),
-        root.find(".//{*}journal-meta//{*}journal-title"),
-    )
+    shown = next((one for path in _TITLES for one in meta.iterfind(path)), None)
+    group = None if shown is None else shown.getparent()
+    number = "" if group is None else f"{words(group.find('{*}label'))} "  # of a chapter
+    title = markup.NOTE_MARK.sub("", rendered(shown, _GRAMMAR)).removeprefix(number)
+    journal = root.find(".//{*}journal-meta//{*}journal-title")
     blocks.expect(markup.all_text(root))
     markup.join_numbers([label for note in root.iter("{*}fn") for label in note.iterfind("{*}label")])
     markup.lift(root, _FLOATS, frozenset(["p"]))
     blocks.add(title)
-    group = meta.find("{*}title-group")
     other_titles = ("{*}subtitle", "{*}trans-title", "{*}trans-subtitle", "{*}fn")
     others = [] if group is None else [*group.iter(*other_titles)]
     for other in others:
@@ -54,22 +62,22 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         if abstract.find("{*}title") is None:
             blocks.add_heading("Abstract", 1)
         write(abstract, _GRAMMAR, blocks)
-    _write_parts(root, blocks)
+    _write_parts(whole, blocks)
     notes = [*meta.iterfind("{*}author-notes"), *meta.iterfind("{*}funding-group")]
     for note in notes:
         blocks.resume("", 1)
         write(note, _GRAMMAR, blocks)
     _write_sub_articles(root, blocks)
-    front = root.find("{*}front")
-    if front is not None:
-        text = [shown, *others, *abstracts, *notes]
+    text = [shown, *others, *abstracts, *notes]
+    fronts = root.iterchildren("{*}front", "{*}book-meta", "{*}collection-meta")
+    for front in (*fronts, *whole.iterfind("{*}book-part-meta")):
         markup.leave_outside(front, text, reasons.FRONT_MATTER, blocks, [journal, *_described(meta)])
     return blocks.document(doc_id, source, title, _metadata(meta, journal) | _kinds(root))
 
 
 def _write_parts(article: Element, blocks: Blocks) -> None:
     """Write the body and what follows it; its opening is no part of the abstract."""
-    for tag in ("body", "floats-group", "floats-wrap", "back"):
+    for tag in _PARTS:
         for part in article.iterfind(f"{{*}}{tag}"):
             blocks.resume("", 1)
             write(part, _GRAMMAR, blocks)
@@ -102,16 +110,19 @@ def _kinds(root: Element) -> dict[str, MetadataValue]:
 
 def _left_out(element: Element) -> str | None:
     tag, parent = local_name(element), element.getparent()
-    if parent is not None and local_name(parent) == "alternatives":
+    above = "" if parent is None else local_name(parent)
+    if above == "alternatives":
         return None if element is _preferred(parent) else ""
     if tag in ("ref-list", "ref"):
         return None if any(words(prose) for prose in element.iter(*_PROSE[tag])) else reasons.REFERENCES
-    if parent is not None and local_name(parent) == "ref" and tag != "note":
+    if above == "ref" and tag != "note":
         return "" if tag == "label" else reasons.REFERENCES
     if tag == "tex-math" and parent is not None and next(parent.iter("{*}math"), None) is not None:
         return ""
-    if tag == "label" and parent is not None and local_name(parent) in _HEADED and parent.find("{*}title") is not None:
+    if tag == "label" and parent is not None and _headed(parent) is not None and parent.find("{*}title") is not None:
         return ""
+    if above == "book-part-meta" and tag not in ("title-group", "abstract"):
+        return reasons.FRONT_MATTER
     if tag == "styled-content" and "line-through" in (element.get("style") or ""):
         return reasons.DELETED
     return None if tag == "media" and element.find("{*}caption") is not None else _REASONS.get(tag)
@@ -140,15 +151,23 @@ def _heading(element: Element) -> HeadingMark | None:
     if local_name(element) != "title":
         return None
     parent = element.getparent()
-    if parent is None or local_name(parent) not in _HEADED:
+    if parent is None or _headed(parent) is None:
         return None
     level = sum(local_name(above) in _HEADED for above in element.iterancestors())
     return HeadingMark(level, words(parent.find("{*}label")))
 
 
+def _headed(parent: Element) -> Element | None:
+    """The section that a title below `parent` is the heading of; None for titles of figures and lists."""
+    if local_name(parent) == "title-group" and parent.getparent() is not None:  # of a part of a book
+        parent = parent.getparent().getparent()
+    return parent if parent is not None and local_name(parent) in _HEADED else None
+
+
 _FLOATS = frozenset(["fn", "fig", "table-wrap", "boxed-text", "fig-group"])
 _BLOCKS = frozenset([
-    "abstract", "ack", "app", "back", "body", "boxed-text", "caption", "def-item", "disp-formula",
+    "abstract", "ack", "app", "back", "body", "book-part", "boxed-text", "caption", "def-item", "disp-formula",
+    "named-book-part-body", "title-group",
     "disp-formula-group", "disp-quote", "fig", "floats-group", "fn", "label", "list", "notes", "p", "sec", "speech",
     "statement", "supplementary-material", "table", "table-wrap", "table-wrap-foot", "tbody", "thead", "title",
     "alt-text", "array", "attrib", "author-notes", "def-head", "long-desc", "term-head", "tgroup",

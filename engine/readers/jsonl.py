@@ -40,6 +40,7 @@ from engine.readers.records import (
     TEXT_FIELDS,
     count_unread,
     id_of,
+    is_bioc,
     text_of,
     texts_of,
     title_of,
@@ -77,7 +78,14 @@ def read(data: bytes, doc_id: str, source: str, fields: Fields = USUAL) -> Docum
     if _OPS in text[:1_000]:
         return _read_ops(_parse(text), doc_id, source)
     known = {"text", "sections", *TEXT_FIELDS} | ({fields.text} if fields.text else set())
-    records = [usual_names(fields.named(record)) for record in _records(text, known)]
+    return read_records([fields.named(record) for record in _records(text, known)], doc_id, source)
+
+
+def read_records(records: list[dict[str, Any]], doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
+    """Read the document, or the documents, of records; a collection of BioC counts as its documents."""
+    inside = (one["documents"] if isinstance(one.get("documents"), list) else [one] for one in records)
+    documents = [one for of_record in inside for one in of_record]
+    records = [*map(usual_names, documents if documents and all(map(is_bioc, documents)) else records)]
     if len(records) > 1:
         return _several(records, doc_id, source)
     return _one(records[0], doc_id, source)
@@ -329,11 +337,15 @@ def _add_sections(blocks: Blocks, sections: object, depth: int = 1) -> dict[str,
     if not isinstance(sections, list):
         raise DocumentError(f'the field "sections" is {type(sections).__name__}, not a list of objects')
     kinds: dict[str, list[Scalar]] = {}
+    titled = False
     for number, section in enumerate(sections):
         if not isinstance(section, dict):
             raise DocumentError(f"section {number} is {type(section).__name__}, not an object with heading and text")
         level = section.get("level")
         title = text_of(section, "heading") or text_of(section, "title")
+        if not title and titled:
+            blocks.resume("", depth)  # the section before has ended
+        titled = bool(title)
         blocks.add_heading(title, level if isinstance(level, int) and level > 0 else depth)
         _add_text(blocks, text_of(section, _field_of_section(section, number)), depth)
         kind = section.get("kind")

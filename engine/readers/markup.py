@@ -195,6 +195,7 @@ MARKED = {  # reasons that many formats share
     **dict.fromkeys(["rt", "rtc"], READINGS),
     "rp": "",
 }
+_LINKS = frozenset(["a", "xref", "ref"])
 _REFERENCES = frozenset(["ref", "bibl", "biblStruct", "biblFull", "us-citation", "citation", "reference"])
 
 
@@ -483,7 +484,7 @@ class _Walk:
         elif tag in grammar.words:
             self._is_apart = True
         elif grammar.is_raised(node):
-            self._end_raised()
+            self._end_raised(node)
         if tag in grammar.sections:
             self._end_section()
 
@@ -498,12 +499,14 @@ class _Walk:
         text = "".join(self._buffer).rstrip()
         self._buffer = [text[:-1] if text.endswith(("-", "\u00ad", "¬", "\u2010")) else text]
 
-    def _end_raised(self) -> None:
+    def _end_raised(self, node: Element) -> None:
         start = self._raised.pop() if self._raised else len(self._buffer)
         text = "".join(self._buffer[start:])
         if text.strip():
             before = "".join(self._buffer[max(0, start - 8) : start])[-8:]
-            self._buffer[start:] = [raised(before, text)]
+            inside = (node, node.getparent(), *node.iterchildren(etree.Element))
+            is_link = any(local_name(one) in _LINKS and words(one) == text.strip() for one in inside if one is not None)
+            self._buffer[start:] = [raised(before, text, is_link=is_link)]
 
     def _end_section(self) -> None:
         """The text that follows belongs to the section around the one that ends."""

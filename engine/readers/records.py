@@ -49,6 +49,11 @@ _OPINION = re.compile(
 )  # kinds of opinions in CourtListener and CAP
 _ENTRIES = "ref_entries"  # figures, tables and formulas of S2ORC and unarXive
 _MAX_DEPTH = 6  # of text in objects
+_HEADINGS_OF_BIOC = {  # of sections without a title
+    "ABSTRACT": "Abstract", "INTRO": "Introduction", "METHODS": "Methods", "RESULTS": "Results",
+    "DISCUSS": "Discussion", "CONCL": "Conclusions",
+}  # fmt: skip
+_INFONS = ("article-id_doi", "article-id_pmid", "article-id_pmc", "journal")
 _SENTENCE = re.compile(r"</?S> ?")  # in articles of arXiv and PubMed for summaries
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _OWNER = re.compile(
@@ -59,8 +64,67 @@ _PARSES = ("pdf_parse", "latex_parse", "grobid_parse")
 _REFERENCE = re.compile(r"([ \t]?)\{\{([a-z]{1,20}):([^{}]{1,200})\}\}")
 
 
+def is_bioc(record: object) -> bool:
+    """Whether a record is a document of BioC."""
+    passages = record.get("passages") if isinstance(record, dict) else None
+    return isinstance(passages, list) and bool(passages) and isinstance(passages[0], dict) and "infons" in passages[0]
+
+
+def _of_bioc(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a document of BioC (PubMed Central, PubTator), whose passages say what they are."""
+    record: dict[str, Any] = {
+        key: value for key, value in document.items() if key not in ("passages", "annotations", "relations")
+    }
+    sections: list[dict[str, Any]] = []
+    cited, part_before = [], ""
+    for passage in document["passages"]:
+        if not isinstance(passage, dict) or not isinstance(infons := passage.get("infons") or {}, dict):
+            raise DocumentError("a passage of it is no object with infons and a text")
+        kind, part = (str(infons.get(name) or "") for name in ("type", "section_type"))
+        text = _text_of_passage(passage)
+        level = re.search(r"title(?:_(\d))?$", kind)
+        part = part or ("ABSTRACT" if kind == "abstract" else "")
+        if part == "REF" or kind == "ref":
+            cited += [{"text": text}] if level is None else []
+        elif not record.get("title") and (part == "TITLE" or kind in ("title", "front")):
+            record |= {"title": one_line(text)} | _fields_of_bioc(infons)
+        elif level is not None:
+            sections.append({"heading": one_line(text), "level": int(level[1] or 1), "text": ""})
+            part_before = part
+        elif (part != part_before and part in _HEADINGS_OF_BIOC) or not sections:
+            sections.append({"heading": _HEADINGS_OF_BIOC.get(part, ""), "level": 1, "text": text})
+            part_before = part
+        else:
+            sections[-1]["text"] += f"\n\n{text}"
+    return record | {"sections": sections} | ({"references": cited} if cited else {})
+
+
+def _text_of_passage(passage: Mapping[str, Any]) -> str:
+    """The text of a passage, or of its sentences."""
+    sentences = passage["sentences"] if isinstance(passage.get("sentences"), list) else []
+    inside = [str(one.get("text") or "") for one in sentences if isinstance(one, dict)]
+    return clean(str(passage.get("text") or " ".join(inside)))
+
+
+def _fields_of_bioc(infons: Mapping[str, Any]) -> dict[str, Any]:
+    """The authors and the identifiers that BioC has beside the title."""
+    people = [
+        dict(part.partition(":")[::2] for part in str(infons[key]).split(";"))
+        for key in infons
+        if re.fullmatch(r"name_\d+", key)
+    ]
+    authors = [f"{name.get('given-names', '')} {name.get('surname', '')}".strip() for name in people]
+    fields = {name.removeprefix("article-id_"): infons.get(name) for name in _INFONS}
+    year = str(infons.get("year") or "")
+    fields |= {"year": int(year) if year.isdecimal() else None, "authors": authors or infons.get("authors")}
+    return {name: value for name, value in fields.items() if value}
+
+
 def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     """The record with fields such as "Title" and "caseName" under the names of this module."""
+    if isinstance(record.get("documents"), list) and len(record["documents"]) == 1:  # a collection of BioC
+        record = record["documents"][0] if is_bioc(record["documents"][0]) else record
+    record = _of_bioc(record) if is_bioc(record) else record
     known = {"text", "sections", *TEXT_FIELDS, *_TITLES, *IDS}
     others = {key: _OWNER.sub("", _CAPITAL.sub("_", key).lower()) for key in record if key not in known}
     renamed = {key: name for key, name in others.items() if name != key and name in known and name not in record}

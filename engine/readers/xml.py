@@ -19,7 +19,6 @@ from engine.errors import DocumentError
 from engine.readers import jats, odt, patents, tei
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, several
-from engine.readers.jats import person_name
 from engine.readers.markup import (
     MARKED,
     Element,
@@ -70,7 +69,7 @@ _REASONS = {
 _OF_THE_FRONT = frozenset([
     "author", "authorgroup", "keyword", "keywordset", "area", "workgroup", "seriesInfo", "date",
 ])  # fmt: skip
-_TITLES = ("book-title", "official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title")
+_TITLES = ("official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title")
 _ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urlset", "manifest", "math", "stylesheet"])
 _LEAST_WORDS = 3  # of an element with text of its own
 _SHARE_OF_SENTENCES = 0.3  # of all words are in such elements
@@ -113,22 +112,50 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
     """Read the document, or the documents, of a tree."""
     if local_name(root) == "article" and next(root.iterchildren("{*}front", "{*}body", "{*}back"), None) is None:
         return _read_any(root, doc_id, source)  # of DocBook
+    if local_name(root).startswith("book") and next(root.iter("{*}book-meta", "{*}book-part-meta"), None) is not None:
+        return jats.read_tree(root, doc_id, source)
     if local_name(root) in _READERS:
         return _READERS[local_name(root)](root, doc_id, source)
+    if local_name(root) == "collection" and root.find("document/passage") is not None:
+        return _read_bioc(root, doc_id, source)
     if patents.has_bibliography(root):
         return patents.read_tree(root, doc_id, source)
     if "opendocument" in root.tag:
         return odt.read_tree(root, doc_id, source)
-    for header in root.iterfind(".//{*}teiHeader") if local_name(root) == "teiCorpus" else ():
-        first = next(root.iter("{*}TEI", "{*}TEI.2"), None)
-        if first is not None and local_name(header.getparent()) == "teiCorpus":
-            etree.SubElement(first, "note").text = all_text(header)  # which its reader counts
+    if local_name(root) == "teiCorpus":
+        _move_headers(root)
     inside = [node for node in root.iter(etree.Element) if local_name(node) in _READERS and not _is_nested(node)]
     if not inside:
         return _read_any(root, doc_id, source)
     if len(inside) > 1:
         return _several(inside, doc_id, source)
     return _READERS[local_name(inside[0])](inside[0], doc_id, source)
+
+
+def _move_headers(corpus: Element) -> None:
+    """Move the headers of a corpus into its first text, whose reader counts their words."""
+    first = next(corpus.iter("{*}TEI", "{*}TEI.2"), None)
+    for header in corpus.iterfind(".//{*}teiHeader"):
+        if first is not None and local_name(header.getparent()) == "teiCorpus":
+            etree.SubElement(first, "note").text = all_text(header)
+
+
+def _read_bioc(root: Element, doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
+    """Read a collection of BioC as its JSON."""
+    from engine.readers.jsonl import read_records  # slow to import
+
+    def infons(element: Element) -> dict[str, str]:
+        return {one.get("key") or "": words(one) for one in element.iterfind("infon")}
+
+    documents = [
+        {"id": words(document.find("id")), "infons": infons(document), "passages": [
+            {"infons": infons(passage), "text": "\n".join(one.text or "" for one in passage.findall("text")),
+             "sentences": [{"text": one.text or ""} for one in passage.iterfind("sentence/text")]}
+            for passage in document.iterfind("passage")
+        ]}
+        for document in root.iterfind("document")
+    ]  # fmt: skip
+    return read_records(documents, doc_id, source)
 
 
 def _is_nested(node: Element) -> bool:
@@ -233,7 +260,6 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         or words(one.find("{*}organization"))
         for one in root.iterfind("{*}front/{*}author")
     ]
-    names += [person_name(one) for one in root.iterfind("{*}book-meta//{*}contrib")]
     for one in root.iter("{*}Author"):  # of PubMed
         parts = (words(one.find(f"{{*}}{part}")) for part in ("ForeName", "LastName", "CollectiveName"))
         names.append(" ".join(filter(None, parts)))

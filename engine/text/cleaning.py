@@ -135,16 +135,20 @@ def without_gaps(text: str) -> str:
     return _SPACED_OUT.sub(joined, text)
 
 
-def raised(before: str, text: str) -> str:
-    """A superscript behind other text: "^12", but the letters of "1st" as they are."""
+def raised(before: str, text: str, *, is_link: bool = False) -> str:
+    """A superscript behind other text: "^12", but the letters of "1st" as they are, unless they link to a note."""
     mark = text.strip()
     if not before.strip():
         return f"{text} " if mark.isalnum() else text
     is_negative = mark[:1] in "-+\u2212\u2013" and mark[1:2].isdigit() and before[-1].isalnum()
     if before[-1].isspace() or before[-1] in "([{" or not (mark[:1].isalnum() or is_negative):
         return text
-    if mark.isalpha() and (
-        (len(mark) > 1 and not mark.isupper()) or before[-1].isdigit() or (mark in "aeo" and _ROMAN.search(before))
+    if (
+        mark.isalpha()
+        and not (is_link and len(mark) == 1)
+        and (
+            (len(mark) > 1 and not mark.isupper()) or before[-1].isdigit() or (mark in "aeo" and _ROMAN.search(before))
+        )
     ):
         return text
     return f"^{text.lstrip()}"

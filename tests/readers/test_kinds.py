@@ -573,8 +573,9 @@ _COLLAB = (
                   "</author><author><persName><roleName>Dr</roleName><forename>Ines</forename><nameLink>von</nameLink>"
                   "<surname>Alvor</surname></persName></author></titleStmt></teiHeader><text><body><p>x</p></body>"
                   "</text></TEI>", ["Rin Okabe", "Ines von Alvor"]),
-        ("a.xml", "<book><book-meta><contrib><name><surname>Vane</surname><given-names>Ann</given-names></name>"
-                  "</contrib></book-meta><p>The eels hide in mud.</p></book>", ["Ann Vane"]),
+        ("a.xml", "<book><book-meta><contrib-group><contrib><name><surname>Vane</surname><given-names>Ann</given-names>"
+                  "</name></contrib></contrib-group></book-meta><book-body><p>Eels hide.</p></book-body></book>",
+         ["Ann Vane"]),
         ("a.xml", "<rfc><front><title>T</title><author initials='A.' surname='Vane'/></front><middle><t>Words of it."
                   "</t></middle></rfc>", ["A. Vane"]),
     ],

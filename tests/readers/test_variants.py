@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -67,12 +68,84 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
             '[{"start": 6, "end": 10}, {"start": 17, "end": 21}, '
             '{"start": 3, "end": 9999999999}]'}}}, "Locks Abstract Aim. Intro One.",
          {"left_out_references": 1}),
+        ({"sections": [{"heading": "Aim", "text": "One."}, {"heading": "", "text": "Two."}]}, "Aim One. Two.", {}),
         ({"abstract_inverted_index": {"herons": [1], "Grey": [0]}}, "Abstract Grey herons", {}),
     ],
 )  # fmt: skip
 def test_records_of_known_collections(record: dict[str, object], text: str, fields: Mapping[str, object]) -> None:
     (document,) = documents("a.jsonl", json.dumps({"id": "1"} | record))
     assert " ".join(document.text.split()) == text
+    assert {field: document.metadata.get(field) for field in fields} == fields
+
+
+_PASSAGES: list[dict[str, Any]] = [
+    {"infons": {"section_type": "TITLE", "type": "front", "article-id_doi": "10.1/x", "year": "2019",
+                "name_0": "surname:Vane;given-names:Ann"}, "text": "Silt"},
+    {"infons": {"section_type": "ABSTRACT", "type": "abstract"}, "text": "It fills locks."},
+    {"infons": {"section_type": "METHODS", "type": "title_1"}, "text": "Cores"},
+    {"infons": {"section_type": "METHODS", "type": "paragraph"}, "text": "We took some."},
+    {"infons": {"section_type": "FIG", "type": "fig_caption"}, "text": "A core."},
+    {"infons": {"section_type": "REF", "type": "title"}, "text": "References"},
+    {"infons": {"section_type": "REF", "type": "ref"}, "text": "An old paper."},
+]  # fmt: skip
+_COLLECTION = {"source": "PMC", "key": "k", "documents": [{"id": "1", "infons": {}, "passages": _PASSAGES}]}
+_BIOC = "".join(
+    "<passage>{}<text>{}</text></passage>".format(
+        "".join(f'<infon key="{key}">{value}</infon>' for key, value in passage["infons"].items()), passage["text"]
+    )
+    for passage in _PASSAGES
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.json", json.dumps(_COLLECTION)),
+        ("a.json", json.dumps([_COLLECTION])),
+        ("a.jsonl", json.dumps(_COLLECTION)),
+        ("a.jsonl", json.dumps(_COLLECTION["documents"][0])),
+        ("a.xml", f"<collection><source>PMC</source><key>k</key><document><id>1</id>{_BIOC}</document></collection>"),
+    ],
+)
+def test_passages_of_bioc_are_a_title_sections_captions_and_references(name: str, data: str) -> None:
+    (document,) = documents(name, data)
+    assert document.text == "Silt\n\nAbstract\n\nIt fills locks.\n\nCores\n\nWe took some.\n\nA core."
+    fields = {"authors": ["Ann Vane"], "year": 2019, "doi": "10.1/x", "left_out_references": 1}
+    assert {field: document.metadata.get(field) for field in fields} == fields
+
+
+def test_a_collection_of_bioc_is_several_documents() -> None:
+    passages = [{"infons": {"type": "abstract"}, "sentences": [{"text": "One."}, {"text": "Two."}]}]
+    found = documents("a.json", json.dumps({"documents": [{"id": one, "passages": passages} for one in "ab"]}))
+    assert [(one.doc_id, one.text) for one in found] == [
+        ("a.json#a", "Abstract\n\nOne. Two."), ("a.json#b", "Abstract\n\nOne. Two."),
+    ]  # fmt: skip
+
+
+_BOOK_PART = (
+    "<book-part><book-part-meta><title-group><label>1</label><title>Gates</title></title-group><contrib-group><contrib>"
+    "<name><surname>Okabe</surname> <given-names>Rin</given-names></name></contrib></contrib-group><abstract><p>On "
+    "gates.</p></abstract></book-part-meta><body><p>Gates are old.</p><sec><title>Oak</title><p>It lasts."
+    "</p></sec></body></book-part>"
+)
+_BOOK_META = (
+    "<book-meta><book-id>b1</book-id><book-title-group><book-title>On Locks</book-title></book-title-group>"
+    "<pub-date><year>2015</year></pub-date></book-meta>"
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "title", "text", "fields"),
+    [
+        (f"<book>{_BOOK_META}<book-body>{_BOOK_PART}</book-body></book>", "On Locks",
+         "On Locks 1 Gates On gates. Gates are old. Oak It lasts.", {"year": 2015}),
+        (f"<book-part-wrapper>{_BOOK_META}{_BOOK_PART}</book-part-wrapper>", "Gates",
+         "Gates Abstract On gates. Gates are old. Oak It lasts.", {"authors": ["Rin Okabe"]}),
+    ],
+)  # fmt: skip
+def test_books_of_bits_are_read_as_articles_are(data: str, title: str, text: str, fields: dict[str, object]) -> None:
+    (document,) = documents("a.xml", data)
+    assert (document.title, " ".join(document.text.split())) == (title, text)
     assert {field: document.metadata.get(field) for field in fields} == fields
 
 
@@ -241,6 +314,8 @@ def _cell(note: str) -> str:
         ("a.html", html('<ol style="list-style-type: lower-roman"><li>Oak<a href="#r" role="doc-backlink">back</a></li>'
                         '<li><span class="mw-cite-backlink">^</span> Elm <a href="#r">↩</a></li></ol>'),
          "i. Oak ii. Elm"),
+        ("a.html", html("<p>1<sup>a</sup> of 2<sup><a href='#a'>a</a></sup></p>"), "1a of 2^a"),
+        ("a.xml", jats("", "<p>2<xref ref-type='table-fn'><sup>a</sup></xref></p>"), "2^a"),
         ("a.html", html("<h2>Oak trees<sup>12</sup></h2><p>10<sup>-3</sup> m</p><table><tr><td>a<br>b<td>c</table>"),
          "Oak trees 10^-3 m a b | c"),
         ("a.xml", jats("", "<p>Oak<fn><label>1</label><p>A note.</p></fn></p><fig><caption><p>Elm</p></caption>"
