@@ -78,14 +78,10 @@ def read(data: bytes, doc_id: str, source: str, fields: Fields = USUAL) -> Docum
     if _OPS in text[:1_000]:
         return _read_ops(_parse(text), doc_id, source)
     known = {"text", "sections", *TEXT_FIELDS} | ({fields.text} if fields.text else set())
-    return read_records([fields.named(record) for record in _records(text, known)], doc_id, source)
-
-
-def read_records(records: list[dict[str, Any]], doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
-    """Read the document, or the documents, of records; a collection of BioC counts as its documents."""
-    inside = (one["documents"] if isinstance(one.get("documents"), list) else [one] for one in records)
-    documents = [one for of_record in inside for one in of_record]
-    records = [*map(usual_names, documents if documents and all(map(is_bioc, documents)) else records)]
+    found = [fields.named(record) for record in _records(text, known)]
+    inside = (one["documents"] if isinstance(one.get("documents"), list) else [one] for one in found)
+    documents = [one for of_record in inside for one in of_record]  # of collections of BioC
+    records = [*map(usual_names, documents if documents and all(map(is_bioc, documents)) else found)]
     if len(records) > 1:
         return _several(records, doc_id, source)
     return _one(records[0], doc_id, source)

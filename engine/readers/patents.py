@@ -210,7 +210,9 @@ def _number_claims(root: Element) -> None:
         number = (claim.get("num") or "").lstrip("0")
         first = claim.find("{*}claim-text")
         first = claim if first is None else first
-        if number.isdecimal() and not re.match(r"\s*(?:claim\s+)?\d{1,3}\s*[.):]", words(claim), re.IGNORECASE):
+        if number.isdecimal() and not re.match(
+            r"\s*(?:claim\s+)?\d{1,3}\s*(?:[-\u2013]\s*\d{1,3}\s*)?[.):]", words(claim), re.IGNORECASE
+        ):
             first.text = f"{number}. {(first.text or '').lstrip()}"
 
 

@@ -70,7 +70,7 @@ def is_bioc(record: object) -> bool:
     return isinstance(passages, list) and bool(passages) and isinstance(passages[0], dict) and "infons" in passages[0]
 
 
-def _of_bioc(document: Mapping[str, Any]) -> dict[str, Any]:
+def of_bioc(document: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a document of BioC (PubMed Central, PubTator), whose passages say what they are."""
     record: dict[str, Any] = {
         key: value for key, value in document.items() if key not in ("passages", "annotations", "relations")
@@ -124,7 +124,7 @@ def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     """The record with fields such as "Title" and "caseName" under the names of this module."""
     if isinstance(record.get("documents"), list) and len(record["documents"]) == 1:  # a collection of BioC
         record = record["documents"][0] if is_bioc(record["documents"][0]) else record
-    record = _of_bioc(record) if is_bioc(record) else record
+    record = of_bioc(record) if is_bioc(record) else record
     known = {"text", "sections", *TEXT_FIELDS, *_TITLES, *IDS}
     others = {key: _OWNER.sub("", _CAPITAL.sub("_", key).lower()) for key in record if key not in known}
     renamed = {key: name for key, name in others.items() if name != key and name in known and name not in record}

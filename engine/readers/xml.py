@@ -25,6 +25,7 @@ from engine.readers.markup import (
     Grammar,
     HeadingMark,
     all_text,
+    join_blocks,
     join_numbers,
     leave_outside,
     lift,
@@ -35,19 +36,21 @@ from engine.readers.markup import (
     words,
     write,
 )
+from engine.readers.records import of_bioc
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, too_large
 from engine.text.document import LEFT_OUT, Document, MetadataValue, Unreadable
 
 _KNOWN = frozenset(["akomaNtoso", "rfc", "bill", "resolution", "PubmedArticle"])  # roots
 _HEADINGS = frozenset([
     "heading", "header", "title", "name", "head", "subheading", "section-title", "titre", "ArticleTitle", "Title",
-    "TI.ART",
+    "TI.ART", "TITLE", "HEAD", "HD", "HED", "crossHeading",
 ])  # fmt: skip
-_NUMBERS = frozenset(["num", "enum", "no", "Pnumber", "NO.PARAG"])
+_NUMBERS = frozenset(["num", "enum", "no", "Number", "Pnumber", "NO.PARAG", "NO.P"])
 _BLOCKS = frozenset([
     "p", "t", "para", "paragraph", "content", "section", "subsection", "article", "clause", "chapter", "part", "block",
     "blockList", "list", "table", "dl", "ul", "ol", "dt", "dd", "note", "authorialNote", "footnote", "level", "text",
-    "chapeau", "continuation", "proviso", "abstract", "heading", "AbstractText", "blockquote", "figure", "aside",
+    "P", "NP", "NO.P", "chapeau", "continuation", "proviso", "abstract", "heading", "AbstractText", "blockquote",
+    "figure", "aside",
 ])  # fmt: skip
 _INLINE = frozenset([
     "a", "b", "i", "u", "em", "strong", "bold", "italic", "sup", "sub", "span", "ref", "xref", "eref", "rref", "bcp14",
@@ -57,10 +60,11 @@ _INLINE = frozenset([
 ])  # fmt: skip
 _BREAKS = frozenset(["br", "eol", "eop", "lb", "line-break"])
 _VERBATIM = frozenset(["artwork", "sourcecode", "programlisting", "pre", "screen", "literallayout"])
-_NOTES = frozenset(["authorialNote", "footnote", "fn"])
+_NOTES = frozenset(["authorialNote", "footnote", "fn", "NOTE"])
+_PARAGRAPHS = frozenset(["p", "t", "para", "text", "P", "ALINEA", "TXT"])
 _REASONS = {
     **MARKED,
-    **dict.fromkeys(["meta", "metadata", "head", "form-metadata"], reasons.FRONT_MATTER),
+    **dict.fromkeys(["meta", "metadata", "Metadata", "head", "form-metadata", "BIB.INSTANCE"], reasons.FRONT_MATTER),
     **dict.fromkeys(["references", "bibliography", "ref-list", "ReferenceList"], reasons.REFERENCES),
     **dict.fromkeys(["toc", "TOC", "tableOfContents", "table-of-contents", "index"], reasons.CONTENTS),
     **dict.fromkeys(["img", "graphic", "image", "svg", "imagedata"], reasons.FIGURES),
@@ -69,7 +73,7 @@ _REASONS = {
 _OF_THE_FRONT = frozenset([
     "author", "authorgroup", "keyword", "keywordset", "area", "workgroup", "seriesInfo", "date",
 ])  # fmt: skip
-_TITLES = ("official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title")
+_TITLES = ("official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title", "SUBJECT")
 _ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urlset", "manifest", "math", "stylesheet"])
 _LEAST_WORDS = 3  # of an element with text of its own
 _SHARE_OF_SENTENCES = 0.3  # of all words are in such elements
@@ -117,7 +121,9 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
     if local_name(root) in _READERS:
         return _READERS[local_name(root)](root, doc_id, source)
     if local_name(root) == "collection" and root.find("document/passage") is not None:
-        return _read_bioc(root, doc_id, source)
+        found = [*root.iterfind("document")]
+        readers = (partial(_read_bioc, one, doc_id, source) for one in found)
+        return several(readers, doc_id, source, ("id",)) if len(found) > 1 else next(readers)()
     if patents.has_bibliography(root):
         return patents.read_tree(root, doc_id, source)
     if "opendocument" in root.tag:
@@ -140,22 +146,24 @@ def _move_headers(corpus: Element) -> None:
             etree.SubElement(first, "note").text = all_text(header)
 
 
-def _read_bioc(root: Element, doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
-    """Read a collection of BioC as its JSON."""
-    from engine.readers.jsonl import read_records  # slow to import
+def _read_bioc(document: Element, doc_id: str, source: str) -> Document:
+    """Read a document of BioC by what its passages are, as its JSON is read."""
 
     def infons(element: Element) -> dict[str, str]:
         return {one.get("key") or "": words(one) for one in element.iterfind("infon")}
 
-    documents = [
-        {"id": words(document.find("id")), "infons": infons(document), "passages": [
-            {"infons": infons(passage), "text": "\n".join(one.text or "" for one in passage.findall("text")),
-             "sentences": [{"text": one.text or ""} for one in passage.iterfind("sentence/text")]}
-            for passage in document.iterfind("passage")
-        ]}
-        for document in root.iterfind("document")
-    ]  # fmt: skip
-    return read_records(documents, doc_id, source)
+    passages = [
+        {"infons": infons(one), "text": words(one.find("text")) or " ".join(map(words, one.iterfind("sentence/text")))}
+        for one in document.iterfind("passage")
+    ]
+    record, blocks = of_bioc({"passages": passages}), Blocks()
+    title = record.pop("title", "")
+    blocks.add(title)
+    for section in record.pop("sections"):
+        blocks.add_heading(section["heading"], section["level"])
+        blocks.add(section["text"])
+    blocks.left_out[reasons.REFERENCES] += len(record.pop("references", ()))
+    return blocks.document(doc_id, source, title, {"id": words(document.find("id")), **record})
 
 
 def _is_nested(node: Element) -> bool:
@@ -203,7 +211,8 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
     blocks.expect(all_text(root))
     metadata = _metadata(root)
     _write_attributes(root)
-    lift(root, _NOTES, frozenset(["p", "t", "para", "text"]))
+    _mend_numbers(root)
+    lift(root, _NOTES, _PARAGRAPHS)
     join_numbers([one for one in root.iter(etree.Element) if local_name(one) in _NUMBERS], _HEADINGS)
     if used is None or local_name(used) in ("FRBRname", "ArticleTitle"):
         blocks.add(title)
@@ -234,12 +243,13 @@ def _title(root: Element) -> tuple[str, Element | None]:
     places = [place for place in (root.find("{*}front"), root, first) if place is not None]
     candidates = [
         *root.iterfind(".//{http://purl.org/dc/elements/1.1/}title"),
-        *(place.find("{*}title") for place in places),
+        *(place.find(f"{{*}}{tag}") for place in places for tag in ("title", "TITLE", "HEAD")),
         *(element for tag in _TITLES for element in root.iter(f"{{*}}{tag}")),
     ]
     for element in candidates:
         if element is not None and words(element):
-            return words(element), element
+            lines = [*map(words, element.iter("{*}P"))]  # of Formex
+            return " ".join(lines) or words(element), element
     for name in root.iter("{*}FRBRname", "{*}FRBRalias"):
         if name.get("value"):
             return name.get("value"), name
@@ -299,6 +309,17 @@ def _write_attributes(root: Element) -> None:
             reference.text = f"[{reference.get('target')}]"
 
 
+def _mend_numbers(root: Element) -> None:
+    """Give the numbers of legislation.gov.uk their parentheses, and the articles of Formex their subtitles."""
+    for number in root.iter("{*}Pnumber"):
+        if local_name(number.getparent()) != "P1" and words(number).isalnum():
+            number.text = f"({words(number)})"
+    for subtitle in [*root.iter("{*}STI.ART")]:
+        before = subtitle.getprevious()
+        if before is not None and local_name(before) == "TI.ART":
+            join_blocks(before, subtitle)
+
+
 def _heading_of(title: str) -> Element:
     heading = etree.Element("heading")
     heading.text = title
@@ -325,7 +346,7 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
     def heading(element: Element) -> HeadingMark | None:
         if local_name(element) not in _HEADINGS or element.getparent() is None:
             return None
-        if element is title:
+        if element is title or (local_name(element) == "header" and element.find("{*}p") is not None):  # of a judgment
             return None
         parent = element.getparent()
         is_of_text = local_name(parent) == "title-group" or any(
@@ -337,7 +358,7 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
             return None
         number = next((words(one) for one in parent.iterchildren(etree.Element) if local_name(one) in _NUMBERS), "")
         level = sum(local_name(above) in sections for above in element.iterancestors())
-        return HeadingMark(max(1, level), number)
+        return HeadingMark(max(1, level) + _depth(element), number)
 
     def left_out(element: Element) -> str | None:
         tag = local_name(element)
@@ -358,12 +379,18 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         verbatim=_VERBATIM,
         heading=heading,
         left_out=left_out,
-        is_raised=lambda element: local_name(element) in ("sup", "superscript"),
+        is_raised=lambda element: local_name(element) in ("sup", "superscript", "SU"),
         sections=frozenset(sections),
         words=frozenset(["cref"]),
         ordered=_ordered,
         tex=lambda element: tex_text(element.text or "") if local_name(element) == "tex-math" else "",
     )
+
+
+def _depth(heading: Element) -> int:
+    """How deep below its part a heading of the Federal Register stands, whose headings are not nested."""
+    source = re.fullmatch(r"HD([1-6])", heading.get("SOURCE") or "")
+    return int(source[1]) if source else 0
 
 
 def _ordered(element: Element) -> str:

@@ -149,6 +149,36 @@ def test_books_of_bits_are_read_as_articles_are(data: str, title: str, text: str
     assert {field: document.metadata.get(field) for field in fields} == fields
 
 
+@pytest.mark.parametrize(
+    ("data", "title", "text", "heading"),
+    [
+        ("<DIV5><HEAD>PART 3—WEIRS</HEAD><DIV8><HEAD>§ 3.1 Scope.</HEAD><P>(a) This covers weirs.</P><P>(b) <I>Terms."
+         "</I> A weir is a dam.</P></DIV8></DIV5>", "PART 3—WEIRS",
+         "PART 3—WEIRS § 3.1 Scope. (a) This covers weirs. (b) Terms. A weir is a dam.", "§ 3.1 Scope."),
+        ("<RULE><PREAMB><SUBJECT>On weirs</SUBJECT></PREAMB><SUPLINF><HD SOURCE='HED'>INFORMATION:</HD>"
+         "<HD SOURCE='HD1'>I. Background</HD><P>Weirs are old.<SU>1</SU> They leak.</P></SUPLINF></RULE>", "On weirs",
+         "On weirs INFORMATION: I. Background Weirs are old.^1 They leak.", "I. Background"),
+        ("<Legislation><Body><Part><Number>Part 1</Number><Title>General</Title><P1><Pnumber>1</Pnumber><P2><Pnumber>2"
+         "</Pnumber><Text>A weir is a <Term>dam</Term> in a river.</Text></P2></P1></Part></Body></Legislation>", "a",
+         "Part 1 General 1 (2) A weir is a dam in a river.", "Part 1 General"),
+        ("<ACT><BIB.INSTANCE><COLL>L</COLL></BIB.INSTANCE><TITLE><TI><P>REGULATION</P><P>on weirs</P></TI></TITLE>"
+         "<ARTICLE><TI.ART>Article 1</TI.ART><STI.ART>Scope</STI.ART><PARAG><NO.PARAG>1.</NO.PARAG><ALINEA>It covers "
+         "weirs<NOTE><P>OJ L 1.</P></NOTE> in rivers.</ALINEA></PARAG></ARTICLE></ACT>", "REGULATION on weirs",
+         "REGULATION on weirs Article 1 Scope 1. It covers weirs in rivers. OJ L 1.", "Article 1 Scope"),
+        ("<akomaNtoso><judgment><header><p>Between: <party>Vane</party></p></header><judgmentBody><decision><paragraph>"
+         "<num>1.</num><content><p>It holds.</p></content></paragraph><crossHeading>Conclusion</crossHeading>"
+         "<paragraph><p>The appeal is allowed with costs of it.</p></paragraph></decision></judgmentBody></judgment>"
+         "</akomaNtoso>", "a", "Between: Vane 1. It holds. Conclusion The appeal is allowed with costs of it.",
+         "Conclusion"),
+    ],
+    ids=["ecfr", "federal-register", "uk", "formex", "judgment"],
+)  # fmt: skip
+def test_headings_and_numbers_of_laws(data: str, title: str, text: str, heading: str) -> None:
+    (document,) = documents("a.xml", data)
+    assert (document.title, " ".join(document.text.split())) == (title, text)
+    assert [section.heading for section in document.sections] == [heading]
+
+
 @pytest.mark.parametrize("name", ["doi", "pmid", "url", "uuid", "lens_id", "article_id"])
 def test_a_record_can_have_its_id_under_another_name(name: str) -> None:
     (document,) = documents("a.jsonl", json.dumps({name: "10.1/x", "text": "Words."}))
