@@ -91,7 +91,7 @@ def authors_of(text: str) -> list[str]:
     return [name for name in split_names(text) if not _MADE_UP_NAME.match(name)]
 
 
-_WHOLE = ("name", "literal", "fullname", "displayname", "collab", "author")
+_WHOLE = ("name", "preferred", "literal", "fullname", "displayname", "collab", "author")
 _GIVEN, _FAMILY = (
     ("given", "givenname", "first", "firstname", "forename"),
     ("family", "familyname", "last", "lastname", "surname"),

@@ -55,7 +55,7 @@ from engine.text.segmentation import Heading
 _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "meta"])
 _OF_SECTIONS = ("text", "paragraphs", "content", "body")  # the text of a section, whichever stands there first
 _INNER = ("sections", "subsections")  # sections of a section
-_AUTHORS = ("authors", "author", "authorships", "creators", "creator")
+_AUTHORS = ("authors", "author", "authorships", "creators", "creator", "author_string", "authorString")
 _OPS = '"ops:world-patent-data"'
 _OF_SECTION = frozenset([*_OF_SECTIONS, *_INNER, "heading", "title", "level", "kind"])
 _PAGE = re.compile(r"\s*<(?:!doctype|html|body|p|div|h[1-6]|article|section|opinion)\b[^<>]*>.*</", re.I | re.S)
@@ -128,18 +128,35 @@ def _records(text: str, known: Set[str]) -> list[dict[str, Any]]:
         return [_parse(line) for line in lines if line.strip()]
     if not text.lstrip().startswith("["):
         record = _parse(text)
-        lists = [value for value in record.values() if value and isinstance(value, list) and isinstance(value[0], dict)]
-        is_page = len(lists) == 1 and known.isdisjoint(record) and not known.isdisjoint(lists[0][0])
+        page = _page_of(record, known) if known.isdisjoint(usual_names(record)) else None
         is_by_id = record and known.isdisjoint(usual_names(record)) and not any(map(_OWN_FIELDS.__contains__, record))
         if is_by_id and all(
             isinstance(value, dict) and not known.isdisjoint(usual_names(value)) for value in record.values()
         ):
             return [{"_id": key} | value for key, value in record.items()]
-        return [one for one in lists[0] if isinstance(one, dict)] if is_page else [record]
+        return page or [record]
     record = _parse(f'{{"records": {text}}}')["records"]
     if not record or not all(isinstance(one, dict) for one in record):
         raise DocumentError("it is a JSON list, not of objects; write one object a line into a .jsonl file")
     return [*record]
+
+
+def _page_of(answer: Mapping[str, Any], known: Set[str], depth: int = 0) -> list[dict[str, Any]]:
+    """The records in an answer of a service: those of its one list of records with text, or the one inside of it."""
+    found = []
+    for value in answer.values():
+        records = value if isinstance(value, list) else [value]
+        if isinstance(value, dict):  # what names the one record can stand beside it
+            records = [
+                {name: answer[name] for name in (*IDS, "title", "authors_parsed", *_AUTHORS) if name in answer} | value
+            ]
+        if not records or not isinstance(records[0], dict):
+            continue
+        if not known.isdisjoint(usual_names(records[0])):
+            found.append([one for one in records if isinstance(one, dict)])
+        elif isinstance(value, dict) and depth < _MAX_DEPTH and (inside := _page_of(value, known, depth + 1)):
+            found.append(inside)
+    return found[0] if len(found) == 1 else []
 
 
 def _several(records: list[dict[str, Any]], doc_id: str, source: str) -> Iterator[Document | Unreadable]:
@@ -273,7 +290,7 @@ def _authors(record: Mapping[str, Any], metadata: Mapping[str, MetadataValue]) -
     authors = authors or metadata.get("authors") or inside.get("authors")
     parsed = record.get("authors_parsed") or inside.get("authors_parsed")  # arXiv: family name, given names, suffix
     if isinstance(parsed, list) and (not authors or isinstance(authors, str)):
-        people = [[*name[1:2], *name[:1], *name[2:]] for name in parsed if isinstance(name, list)]
+        people = [[*name[1:2], *name[:1], *name[2:3]] for name in parsed if isinstance(name, list)]
         authors = [{"name": " ".join(map(str, person)).strip()} for person in people]
     return [] if _is_plain(authors) and not isinstance(authors, str) else names_of(authors)
 

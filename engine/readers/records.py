@@ -14,7 +14,7 @@ from typing import Any
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, n_lost
-from engine.text.cleaning import clean, one_line
+from engine.text.cleaning import clean, one_line, raised
 from engine.text.segmentation import Heading
 
 # Fields of CourtListener, CAP, HUPD, S2ORC, unarXive, arXiv and Anserini that hold text, with their headings, in order.
@@ -26,14 +26,17 @@ TEXT_FIELDS = {
     "pdf_parse": "", "grobid_parse": "", "latex_parse": "", "back_matter": "", "description": "Description",
     "full_description": "Description", "description_localized": "Description", "claims": "Claims",
     "claims_localized": "Claims", "html_with_citations": "", "html": "", "html_lawbox": "", "html_columbia": "",
-    "html_anon_2020": "", "xml_harvard": "",
+    "html_anon_2020": "", "xml_harvard": "", "recitals": "", "main_body": "", "attachments": "", "facts": "Facts",
+    "law": "Law", "tldr": "Summary",
 }  # fmt: skip
-_TITLES = ("title", "case_name", "name_abbreviation", "name", "headline", "case_name_full", "title_localized")
+_TITLES = ("title", "case_name", "name_abbreviation", "name", "headline", "case_name_full", "title_localized",
+           "invention_title", "docname")  # fmt: skip
 IDS = (
     "_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number",
     "publication_number", "patent_number", "cluster_id", "uuid", "article_id", "patent_id", "lens_id", "doi", "pmid",
     "pmcid", "identifier", "url",
 )  # fmt: skip
+_ID = re.compile(r"[a-z]+(?:_id|Id)$|(?:bill|case|doc|file|item|record)id$")  # of a field beside those
 _PARTS = (
     "text", "abstract", "head_matter", "opinions", "body_text", "back_matter", "data", "plain_text", "content",
     "paragraphs", "sections", "subsections", "claims", "claim_text",
@@ -41,6 +44,7 @@ _PARTS = (
 _MARKED = ("html_with_citations", "html", "html_lawbox", "html_columbia", "html_anon_2020", "xml_harvard")  # with tags
 BIBLIOGRAPHIES = ("bib_entries", "references", "bibliography")
 _NUMBERS = ("claim_number", "claim_num", "number", "num", "claim_no")
+_INLINE = re.compile(r"<(i|b|em|strong|su[bp]|u|scp)(?:\s[^<>]{0,200})?>([^<>]{0,500})</\1>")
 _TAG = re.compile(r"<[^<>]{1,2000}>")
 _OPINION = re.compile(
     r"(?:\d{3})?((?:combined|unanimous|lead|majority|plurality|concur|dissent|in-?part|per.?curiam|rehearing|remittitur"
@@ -122,6 +126,8 @@ def _fields_of_bioc(infons: Mapping[str, Any]) -> dict[str, Any]:
 
 def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     """The record with fields such as "Title" and "caseName" under the names of this module."""
+    if isinstance(record.get("_source"), dict):  # of Elasticsearch
+        record = {key: value for key, value in record.items() if key != "_source"} | record["_source"]
     if isinstance(record.get("documents"), list) and len(record["documents"]) == 1:  # a collection of BioC
         record = record["documents"][0] if is_bioc(record["documents"][0]) else record
     record = of_bioc(record) if is_bioc(record) else record
@@ -187,7 +193,8 @@ def id_of(record: Mapping[str, Any]) -> str:
     Raises:
         DocumentError: it has none.
     """
-    own_id = next((record[name] for name in IDS if name in record), None)
+    names = (*IDS, *(name for name in record if _ID.match(name)))
+    own_id = next((record[name] for name in names if name in record), None)
     if isinstance(own_id, bool) or not isinstance(own_id, str | int | float) or not str(own_id).strip():
         raise DocumentError('the record has no id; give it a field "_id" with a text or a number')
     return str(own_id)
@@ -200,11 +207,19 @@ def title_of(record: Mapping[str, Any]) -> str:
         DocumentError: the title is no text.
     """
     inside = record.get("metadata") if isinstance(record.get("metadata"), dict) else {}
-    places = ((record, _TITLES), (inside or {}, ("title",)))
+    inside = inside or (record["biblio"] if isinstance(record.get("biblio"), dict) else {})  # of Lens
+    places = ((record, _TITLES), (inside or {}, ("title", "invention_title")))
     named = (text_of(place, name) for place, names in places for name in names if isinstance(place.get(name), str))
     title = next((title for title in named if title.strip()), "")
-    of_parts = (text for name in _TITLES for _, text in _parts_of(record.get(name), "", 1, Counter()))
-    return title or next((text for text in of_parts if text.strip()), "")
+    of_parts = (
+        text for place, names in places for name in names for _, text in _parts_of(place.get(name), "", 1, Counter())
+    )
+    return one_line(without_tags(title or next((text for text in of_parts if text.strip()), "")))
+
+
+def without_tags(text: str) -> str:
+    """A text without the marks of HTML inside of its sentences."""
+    return _INLINE.sub(lambda tag: raised(text[: tag.start()][-8:], tag[2]) if tag[1] == "sup" else tag[2], text)
 
 
 def text_of(record: Mapping[str, Any], field: str) -> str:
@@ -220,7 +235,7 @@ def text_of(record: Mapping[str, Any], field: str) -> str:
         value = "\n\n".join(value)
     if not isinstance(value, str):
         raise DocumentError(f'the field "{field}" is {type(value).__name__}, not text')
-    return clean(value)
+    return clean(without_tags(value))
 
 
 def texts_of(record: Mapping[str, Any], left_out: Counter[str]) -> dict[str, list[tuple[str, str]]]:
@@ -279,7 +294,7 @@ def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -
     if isinstance(value, str):
         value = _SENTENCE.sub("", value) if "</S>" in value else value
         is_page = value.lstrip().startswith("<")
-        yield from _parts_of_page(value, heading, left_out) if is_page else [(heading, clean(value))]
+        yield from _parts_of_page(value, heading, left_out) if is_page else [(heading, clean(without_tags(value)))]
     elif isinstance(value, list) and depth < _MAX_DEPTH:
         is_bare = heading == "Claims" and all(isinstance(item, str) and item[:1].isalpha() for item in value)
         before = ""  # the section of the paragraph before

@@ -179,7 +179,35 @@ def test_headings_and_numbers_of_laws(data: str, title: str, text: str, heading:
     assert [section.heading for section in document.sections] == [heading]
 
 
-@pytest.mark.parametrize("name", ["doi", "pmid", "url", "uuid", "lens_id", "article_id"])
+@pytest.mark.parametrize(
+    ("answer", "titles", "text"),
+    [
+        ({"hitCount": 2, "resultList": {"result": [
+            {"id": "1", "title": "Eels", "authorString": "Ann Vane, Rin Okabe", "abstractText":
+             "<h4>Aim</h4>They hide."},
+            {"id": "2", "title": "Otters", "abstractText": "They swim."}]}}, ["Eels", "Otters"],
+         "Eels Abstract Aim They hide."),
+        ({"status": "ok", "message": {"DOI": "10.1/x", "title": ["Silt in <i>E. coli</i>"], "author": [
+            {"given": "Ann", "family": "Vane"}, {"name": "Rin Okabe"}], "abstract": "<jats:p>We study CO<sub>2</sub>."
+            "</jats:p>"}}, ["Silt in E. coli"], "Silt in E. coli Abstract We study CO2."),
+        ({"hits": {"hits": [{"_id": "1", "_source": {"title": "Silt", "text": "See<sup>12</sup> <b>it</b>.", "authors":
+            [{"name": {"preferred": "Ann Vane"}}, "Rin Okabe"]}}]}}, ["Silt"], "Silt See^12 it."),
+        ({"id": "1", "title": "Silt", "authors_parsed": [["Vane", "Ann", ""], ["Okabe", "Rin", "", "Goole"]],
+          "data": {"text": "It fills."}}, ["Silt"], "Silt It fills."),
+        ({"lens_id": "1", "biblio": {"invention_title": [{"text": "Gate", "lang": "en"}]}, "claims": ["1. A gate."],
+          "authors": ["Ann Vane", "Rin Okabe"]}, ["Gate"], "Gate Claims 1. A gate."),
+    ],
+)  # fmt: skip
+def test_answers_of_services_are_the_records_inside_of_them(
+    answer: dict[str, Any], titles: list[str], text: str
+) -> None:
+    found = documents("a.json", json.dumps(answer))
+    assert [document.title for document in found] == titles
+    assert " ".join(found[0].text.split()) == text
+    assert found[0].metadata["authors"] == _AUTHORS["authors"]
+
+
+@pytest.mark.parametrize("name", ["bill_id", "itemid", "caseId", "doi", "pmid", "url", "uuid", "lens_id", "article_id"])
 def test_a_record_can_have_its_id_under_another_name(name: str) -> None:
     (document,) = documents("a.jsonl", json.dumps({name: "10.1/x", "text": "Words."}))
     assert document.doc_id == "10.1/x"
