@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.errors import DocumentError
 from engine.text.document import MetadataValue
+from engine.text.headings import names_court
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +141,26 @@ def _distinct(names: list[str]) -> list[str]:
     return [name for name in dict.fromkeys(name.strip(" ,") for name in names) if name]
 
 
-_VERSUS = re.compile(r"\b(?:v|vs|V|VS)\.(?=\s)[^\n]{0,200}")
+_VERSUS = re.compile(r"(?:\b(?:v|vs|V|VS)\.(?=\s)|(?<=[ \n])v(?=[ \n]+[A-Z]))(?P<second>[^\n]{0,200})")
 _BETWEEN_PARTIES = re.compile(
     r"(?<=\n)[ \t]*(?:[-\u2013][ \t]*(?:against|and|v)[ \t]*[-\u2013]|versus|against)[ \t]*(?: {3}[^\n]*)?(?=\n)",
     re.IGNORECASE,
 )
 _BORDER_OF_CAPTION = re.compile(
-    r"(?:(?<=\n)[ \t]{0,80}[)\]\u00a7:|](?:[ \t][^\n]*)?|[ \t]{2,80}[)\]\u00a7:|](?:[ \t]{2,}+[^\n]*)?)(?=\n)"
+    r"(?:(?<=\n)[ \t]{0,80}[)\]}*\u00a7:|](?:[ \t][^\n]*)?|[ \t]{2,80}[)\]}*\u00a7:|](?:[ \t]{2,}+[^\n]*)?)(?=\n)"
 )
 _COURT = re.compile(r"\b(?:court|tribunal|cite as|syllabus|opinion of|docket|case no|no\. \d\d)", re.IGNORECASE)
 _ROLE = re.compile(
     r",\s+an?\s+(?:[a-z]+\s){0,5}(?:corporation|company|individual|partnership|association|trust)\b[^\n]*"
-    r"|,?\s*\bin (?:his|her|its|their)\b[^\n]*|;[^\n]*|\s[:)\]|](?:\s[^\n]*|$)|,\s*nos?\. ?\w{0,5}\d[^\n]*"
-    r"|,?\s*\b(?:plaintiffs?|petitioners?|appellants?|defendants?|respondents?|appellees?|claimants?|applicants?"
+    r"|,?\s*\bin (?:his|her|its|their)\b[^\n]*|;[^\n]*|\s[:)\]}*|](?:\s[^\n]*|$)|\s[(\[]\d{4}\b[^\n]*"
+    r"|,\s*nos?\. ?\w{0,5}\d[^\n]*"
+    r"|,?\s*\b(?:plainti(?:ff|\ufb00)s?|petitioners?|appellants?|defendants?|respondents?|appellees?|claimants?|applicants?"
     r"|et al\.?)\b[^\n]*",
     re.IGNORECASE,
 )
 _SOLE_PARTY = re.compile(
-    r"^[ \t]*(?:IN RE|In re|IN THE MATTER OF|In the [Mm]atter of|EX PARTE|Ex parte)\b:?[ \t\n]{1,4}[^\n]{3,100}"
+    r"^[ \t]*(?:IN RE|In re|IN THE (?:MATTER|INTEREST) OF|In the (?:[Mm]atter|[Ii]nterest) of|EX PARTE|Ex parte)\b:?"
+    r"[ \t\n]{1,4}[^\n]{3,100}"
     r"(?:\n[A-Z ,.'&-]{8,80}$|\n[A-Z][^\n]{3,80},$)?",
     re.MULTILINE,
 )
@@ -177,25 +180,29 @@ _MAX_PARTY_CHARS, _MAX_LINE_CHARS, _LINES_OF_NAME = 100, 200, 3
 def case_name(text: str) -> str:
     """The name of a case ("Alpha v. Beta"), if a text starts like an opinion; "" for another text."""
     head = _BORDER_OF_CAPTION.sub("", _BETWEEN_PARTIES.sub(" v. ", text[:_HEAD_CHARS]))
-    if re.search(r"\b(?:[vV]|vs)\.\s", head) is None:
-        sole = _SOLE_PARTY.search(head)
+    if _VERSUS.search(head) is None:
+        sole = _SOLE_PARTY.search(_RIGHT_COLUMN.sub("", head))
         return " ".join(sole.group().split()).rstrip(" ,;)") if sole and _COURT.search(head[:1_500]) else ""
     is_opinion = _COURT.search(head[:1_500]) is not None
-    return _parties(head, is_opinion) or _parties(_RIGHT_COLUMN.sub("", head), is_opinion)
+    return _parties(_RIGHT_COLUMN.sub("", head), is_opinion) or _parties(head, is_opinion)
 
 
 def _parties(head: str, is_opinion: bool) -> str:
     """The first two parties around a "v." between names; "" without such."""
     for match in _VERSUS.finditer(head):
         start = head.rfind("\n", 0, match.start()) + 1
-        first, second = head[start : match.start()], match.group().partition(".")[2].strip()
-        second = "" if second[:1] in tuple(")]:|\u00a7") else second  # the border of the caption, and what is behind it
-        if len(first) > _MAX_LINE_CHARS:
-            continue
+        first, second = head[start : match.start()], match["second"].strip()
+        if second[:1] in tuple(")]}*:|\u00a7") or _IS_DOCKET.match(second):  # what is behind the border, or the docket
+            second = ""
         above, below = head[:start].split("\n")[:-1], head[match.end() :].lstrip().split("\n")
         first = _party(first if _without_role(first) else _name_above(above))
         second = _party(second if _without_role(second) else _name_below(below))
-        if first and second and (is_opinion or match.start() < 200):
+        if (
+            first
+            and second
+            and not names_court(first)
+            and (is_opinion or (match.start() < 200 and "." in match.group()[:3]))
+        ):
             return f"{first} v. {second}"
     return ""
 
@@ -210,7 +217,7 @@ def case_fields(text: str) -> dict[str, MetadataValue]:
     if docket is not None:
         fields["docket"] = docket[1].strip(".,")
     if court is not None:
-        fields["court"] = " ".join(court.group().split())
+        fields["court"] = " ".join(court.group().split()).strip(",")
     if date is not None:
         month = _MONTHS.index(date["month"].lower()) + 1
         fields |= {"date": f"{date['year']}-{month:02}-{int(date['day']):02}", "year": int(date["year"])}
@@ -230,8 +237,8 @@ _DOCKET = re.compile(
     re.IGNORECASE,
 )
 _COURT_LINE = re.compile(
-    r"^[ \t]*(?:(?:in )?the )?(?!opinion|order|syllabus|certiorari|appeal|clerk|on )(?=[A-Z])[^\n\d.,;]{0,60}\bcourt"
-    r"\b[^\n\d.;]{0,60}"
+    r"^[ \t]*(?:(?:in )?the )?(?!opinion|order|syllabus|certiorari|appeal|clerk|by |on )(?=[A-Z])"
+    r"[^\n\d.,;]{0,60}\bcourt\b[^\n\d.;]{0,60}"
     r"(?:\n\s*(?:for the|(?:\w+ )?district of)[^\n.]{3,40})?$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -245,7 +252,7 @@ def _party(text: str) -> str:
     """The name of a party, without its role; "" where it is a sentence or a citation."""
     text = _BEFORE_PARTY.sub("", text.strip())
     name = " ".join(_ROLE.sub("", text).split()).strip(" ,;:()*\u2020")
-    name = name if _ABBREVIATED.search(name) else name.rstrip(".")
+    name = re.sub(r" (?:and|&)$", "", name if _ABBREVIATED.search(name) else name.rstrip("."))
     if not name or len(name) > _MAX_PARTY_CHARS or not name[0].isupper() or _NOT_A_NAME.search(name):
         return ""
     words = [word for word in name.split() if word[0].isalpha()]
@@ -261,14 +268,31 @@ _GOES_ON = re.compile(r"\b(?:dba|d/b/a|a/k/a|f/k/a|of|and|the|for|ex rel\.)$|&$"
 
 
 def _name_above(lines: Sequence[str]) -> str:
-    """The last name above "v.", or above what its party is, with the lines before it that it continues."""
+    """The last name above "v.", or above what its party is, with the adjacent lines before it that it continues."""
     roles = [place for place, line in enumerate(lines) if line.strip() and not _without_role(line)]
     lines = lines[: roles[-1]] if roles and len(lines) - roles[-1] <= _LINES_OF_NAME + 1 else lines
-    lines = [line for line in lines if _without_role(line)][-_LINES_OF_NAME:]
-    first = len(lines) - 1
-    while first > 0 and (_GOES_ON.search(lines[first - 1].strip()) or len(" ".join(lines[first:]).split()) == 1):
-        first -= 1
-    return " ".join(line.strip() for line in lines[first:])
+    block = list[str]()
+    for line in reversed([line.strip() for line in lines]):
+        if block and not (len(block) < _LINES_OF_NAME and _without_role(line) and _continues(line, block[0])):
+            break
+        if block or _without_role(line):
+            block.insert(0, line)
+    return " ".join(block)
+
+
+def _continues(before: str, line: str) -> bool:
+    """Whether a line of a caption goes on in the next one."""
+    is_name = not before.endswith((",", ".", ";", ":")) and _BESIDE_NAME.search(before) is None
+    return _GOES_ON.search(before) is not None or (is_name and before.isupper() == _without_role(line).isupper())
+
+
+_IS_DOCKET = re.compile(r"(?:record )?nos?\. ?\S{0,9}\d", re.IGNORECASE)
+_BESIDE_NAME = re.compile(  # courts, dates and kinds of papers
+    r"\d|\b(?:court|tribunal|circuit|term|panel|syllabus|opinion|order|notice|filed|present|before|appeals?|in re)\b"
+    r"|(?:district|division|county|state) of\b|^\w+ (?:district|division|department|county)$"
+    r"|^(?:district|division) \w+$|___|---",
+    re.IGNORECASE,
+)
 
 
 def _name_below(lines: Sequence[str]) -> str:

@@ -212,6 +212,16 @@ _BODY = "\n\n" + "The keeper of the lock asks for return of the toll, and the we
          {"court": "COURT OF APPEALS"}),
         ("COURT OF GOOLE\n\nANN VANE,\n    Petitioner,\nFor a Judgment under Article 78\n    -against-\nTHE BOARD,\n",
          "ANN VANE v. THE BOARD", {}),
+        ("COURT OF APPEAL\n\nOAK PORT                   *       NO. 2024-CA-06\nGATE &\nLIME WORKS                 *\n"
+         "                                               COURT OF APPEAL\nVERSUS                     *\n"
+         "                                               FOURTH CIRCUIT\nANN VANE                   *\n",
+         "OAK PORT GATE & LIME WORKS v. ANN VANE", {"docket": "2024-CA-06"}),
+        ("COURT OF GOOLE\n\nSee Oak v. Elm Co., 2 U. S. 3.\n\nWEIR TRUST, L.P.\n"
+         "                                         OPINION BY\n"
+         "v. Record No. 25002      JUSTICE OKABE\n\nTOLL BOARD, et al.\n", "WEIR TRUST, L.P. v. TOLL BOARD", {}),
+        ("COURT OF GOOLE\n\nANN VANE v LIME WORKS [2021] GSC 4\n\nDocket Nos. 165, 166.", "ANN VANE v. LIME WORKS", {}),
+        ("SUPREME COURT OF GOOLE\n\nIn the Interest of: A.V., a minor       :   No. 14\n",
+         "In the Interest of: A.V., a minor", {}),
         ("IN THE COURT OF GOOLE\n\nIN RE: Oak Filters\nLiability Litigation,\nNo. 15", "IN RE: Oak Filters Liability "
          "Litigation", {}),
         ("5 U.S. 3\n\nHARBOUR TRUST\nv.\nLIME CO.\n\nSupreme Court of Goole.", "HARBOUR TRUST v. LIME CO.", {}),
