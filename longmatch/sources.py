@@ -165,8 +165,9 @@ def _plain(value: object) -> Any:  # noqa: ANN401
 
 def _guess(names: list[str]) -> str:
     """The name that most likely holds the text."""
-    usual = ("body", "content", "contents", "abstract", "document", "article", "passage")
-    return next((name for name in names if name.lower() in usual), names[0] if names else "COLUMN")
+    usual = ("body", "content", "contents", "abstract", "document", "article", "passage", "txt")
+    likely = [name for name in names if name.lower() in usual or "text" in name.lower()]
+    return next(iter(likely or [name for name in names if name not in _RESERVED] or ["COLUMN"]))
 
 
 _MOST_CHARS = 1_024  # longer strings are texts
@@ -402,6 +403,8 @@ def query_document(query: object) -> Document:
     if isinstance(query, Document):
         return whole_document(query)
     if isinstance(query, Mapping):
+        if not {"text", "sections"} & set(query):
+            raise DocumentError(f"no field 'text' among {list(query)}; rename the one that holds the text of the query")
         return record_document(query, Columns())
     if isinstance(query, os.PathLike):
         return _file_document(Path(query))

@@ -263,6 +263,10 @@ def test_a_file_that_cannot_be_read_becomes_a_failure(papers: Path) -> None:
         (Path("no"), "no does not exist"),
         (["papers/no.md"], "papers/no.md does not exist"),
         ([{"body": "x"}], "no field 'text' among ['body']; name the one that holds the text: text='body'"),
+        (
+            [{"id": "x", "full_text": "y"}],
+            "no field 'text' among ['id', 'full_text']; name the one that holds the text: text='full_text'",
+        ),
         (pandas.DataFrame({"a": [1]}), "no field 'text' among ['a']"),
     ],
 )
