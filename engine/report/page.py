@@ -508,6 +508,7 @@ def _environment() -> Environment:
         "summary": lambda hit: unbroken(summary(hit)),
         "reference_notes": reference_notes,
         "no_hits": no_hits,
+        "quoted": _quoted,
         "floor_note": floor_note,
         "language_note": language_note,
         "stock_note": stock_note,
@@ -579,7 +580,7 @@ def result_html(result: Result) -> str:
     """The hits of one query; each opens to its section pairs with quotes of both sides."""
     values = result_dict(result, n_pairs=_PAIRS)
     best = max((hit["score"] for hit in values["hits"]), default=1.0)
-    return render("notebook/result.html", values=values, best=best, coverage=result.query_coverage, quoted=_quoted)
+    return render("notebook/result.html", result=result, values=values, best=best)
 
 
 def _quoted(quote: Mapping[str, Any]) -> list[tuple[str, bool]]:

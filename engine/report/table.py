@@ -494,11 +494,9 @@ def joint_lines(result: JointResult, *, n_pairs: int | None = None, width: int =
         head = line(Run("like    " if weight > 0 else "unlike  ", Style.FAINT), Run(of_query.query.title, Style.TITLE))
         lines.append(cut(head, width))
     reach = reach_note(result.floor, result.nothing_stands_out, list(result.scores))
-    notes = [
-        f"{result.n_searched:,} searched{undated_note(result.results[0])}, {result.status.value}; {len(result)} hits",
-        reach,
-    ]
-    lines += [*(cut(line(Run(f"        {note}", Style.FAINT)), width) for note in notes), line()]
+    searched = f"{result.n_searched:,} searched{undated_note(result.results[0])}, {result.status.value}"
+    notes = [f"{searched}; {counted(len(result), 'hit')}", reach]
+    lines += [*(part for note in notes for part in _note(note, width, 8)), line()]
     for hit in joint_dict(result, n_pairs=n_pairs)["hits"]:
         lines += title_line(hit, width)
         for part, of_query, weight in zip(hit["by_query"], result.results, result.weights, strict=True):

@@ -146,6 +146,10 @@ def test_a_report_of_words_alone_shows_the_sentence_that_matches(tmp_path: Path)
     assert "Old foxes cross the wide river" in side.text_content()
     assert len(side.text_content()) < 800 and side.text_content().startswith("… ")
     assert "words alone" in page.text_content()
+    (best,) = page.xpath("//p[@class='best']")
+    assert "query The fox crosses a river. document Old foxes cross the wide river at night." in " ".join(
+        best.text_content().split()
+    )
 
 
 def test_a_query_of_the_index_may_be_searched_by_words_alone(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_query_in_another_language_gets_a_note_in_every_view(tmp_path: Path) -
         found = result_view(index.search(make_document("q", german + " Ende.")))
         assert found.to_dict()["query_language"] == "german"
         note = "he query is in German, the index in English: words hardly match"
-        assert all(note in " ".join(view.split()) for view in (str(found), found.to_html()))
+        assert all(note in " ".join(view.split()) for view in (str(found), found.to_html(), found._repr_html_()))
         same = result_view(index.search(make_document("q", ENGLISH_TEXT + " End.")))
         assert same.to_dict()["query_language"] is None and "hardly match" not in str(same) + same.to_html()
 
