@@ -6,19 +6,21 @@ patents, DOIs, arXiv ids, and places of cases in reporters. Citations by author 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.errors import QueryError
 from engine.index import Index
-from engine.references.extraction import citations_of, own_references
-from engine.references.identifiers import Kind
-from engine.text.document import Document, section_label
-from engine.text.segmentation import Span, sentence_starts
+from engine.references.extraction import citations_of, own_references, references
+from engine.references.identifiers import Reference
+from engine.text.document import Document, Unreadable, section_label
+from engine.text.segmentation import Section, Span, sentence_starts
 
 _DOCUMENTS_AT_ONCE = 200
+CITING_TEXT = "Cited by"  # heading of the section that holds the citing sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +59,58 @@ def cited_by(index: Index, doc_id: str) -> tuple[CitingDocument, ...]:
     for first in range(0, index.n_documents, _DOCUMENTS_AT_ONCE):
         positions = np.arange(first, min(index.n_documents, first + _DOCUMENTS_AT_ONCE))
         for citing, _ in index.snapshot.documents(positions):
-            if citing.doc_id != doc_id and (citations := tuple(_citations(citing, names))):
-                citing_documents.append(CitingDocument(citing, citations))
+            if citing.doc_id != doc_id and (found := citations_of(names, citing.text)):
+                mentions = [reference.span for reference in found]
+                citing_documents.append(CitingDocument(citing, tuple(_citations(citing, mentions))))
     return tuple(sorted(citing_documents, key=lambda citing: (-len(citing.citations), citing.document.doc_id)))
 
 
-def _citations(document: Document, names: Mapping[str, Kind]) -> Iterator[Citation]:
+def with_citing_text(documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
+    """The documents, each with the sentences of the others that name it as its last section; all are held in memory.
+
+    The names of works are left out of these sentences, so that no document cites what only another one cites.
+    """
+    held = list(documents)
+    readable = [document for document in held if isinstance(document, Document)]
+    owners: defaultdict[str, list[str]] = defaultdict(list)
+    for document in readable:
+        for name in own_references(document):
+            owners[name].append(document.doc_id)
+    sentences: defaultdict[str, dict[str, None]] = defaultdict(dict)  # in order, each once
+    for document in readable if owners else ():
+        found = references(document.text)
+        mentions: defaultdict[str, list[Span]] = defaultdict(list)
+        for reference in found:
+            for cited in owners.get(reference.name, ()):
+                mentions[cited].append(reference.span)
+        for cited in mentions.keys() - {document.doc_id}:
+            for citation in _citations(document, mentions[cited]):
+                sentences[cited][_without_names(document.text, citation.span, found)] = None
+    for one in held:
+        is_cited = one.doc_id in sentences
+        yield _extended(one, sentences[one.doc_id]) if is_cited and isinstance(one, Document) else one
+
+
+def _without_names(text: str, sentence: Span, found: Sequence[Reference]) -> str:
+    parts, place = list[str](), sentence.start
+    for reference in found:
+        if place <= reference.span.start and reference.span.stop <= sentence.stop:
+            parts += [text[place : reference.span.start], "…"]
+            place = reference.span.stop
+    return "".join([*parts, text[place : sentence.stop]])
+
+
+def _extended(document: Document, sentences: Iterable[str]) -> Document:
+    start = len(document.text) + 2
+    text = "\n\n".join([document.text, CITING_TEXT, *sentences])
+    *before, last = document.sections
+    section = Section(CITING_TEXT, (CITING_TEXT,), start, len(text))
+    return replace(document, text=text, sections=(*before, replace(last, stop=start), section))
+
+
+def _citations(document: Document, mentions: Sequence[Span]) -> Iterator[Citation]:
     """The citing sentences, each once."""
-    mentions = [reference.span for reference in citations_of(names, document.text)]
-    for number, section in enumerate(document.sections if mentions else ()):
+    for number, section in enumerate(document.sections):
         spans = [span for span in mentions if section.start <= span.start < section.stop]
         if not spans:
             continue

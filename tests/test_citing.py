@@ -158,3 +158,24 @@ def test_a_look_up_of_a_work_can_be_ended_and_few_are_kept(
         assert len(found) == 3
         (part,) = index.opened.snapshot.parts
         assert list(part._citing) == ["3 U.S. 483", "347 U.S. 483"]
+
+
+def test_citing_sentences_are_a_section_of_the_document_that_they_name(tmp_path: Path) -> None:
+    texts = {
+        "rfc1001.txt": "Locks\n\nA keeper opens the gate in spring.\n",
+        "rfc1002.txt": "Weirs\n\nThe gates of RFC 1001 and RFC 2000 have a sluice warden. Another one follows.\n",
+        "rfc1003.txt": "Pumps\n\nThis is RFC 1003. It is empty but for rotors.\n",
+    }
+    (tmp_path / "files").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "files" / name).write_text(text)
+    arguments = ["index", str(tmp_path / "x.lm"), str(tmp_path / "files"), "--citing-text", "--encode", "none"]
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+    assert "3 unchanged" in CliRunner().invoke(main, arguments).output
+    with Index.open(tmp_path / "x.lm") as index:
+        cited = index.document("rfc1001.txt")
+        assert cited.text == f"{texts['rfc1001.txt']}\n\nCited by\n\nThe gates of … and … have a sluice warden."
+        assert [section.heading for section in cited.sections] == ["", "Cited by"]
+        assert cited.sections[-1].stop == len(cited.text)
+        assert [index.document(name).text for name in list(texts)[1:]] == list(texts.values())[1:]
+        assert index.search("a warden of sluices").hits[0].doc_id in ("rfc1001.txt", "rfc1002.txt")

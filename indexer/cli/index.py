@@ -69,6 +69,7 @@ class _Options:
     text_field: str | None
     title_field: str | None
     id_field: str | None
+    citing_text: bool
     factory: str
     memory_bytes: int | None
     vram_bytes: int | None
@@ -94,6 +95,7 @@ class _Options:
 @option("--text-field", metavar="NAME", help="Field of JSON records that holds the text; by default known names.")
 @option("--title-field", metavar="NAME", help="Field of JSON records that holds the title.")
 @option("--id-field", metavar="NAME", help="Field of JSON records that holds the id.")
+@option("--citing-text", is_flag=True, help="Add to each document the sentences of the others of PATH that name it.")
 @option("--prune", is_flag=True, help="Remove documents whose files are no longer under PATH.")
 @option("--id-prefix", default="", metavar="TEXT", help="Put TEXT in front of each new doc_id, for example 2022/.")
 @option(
@@ -234,7 +236,8 @@ def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> 
     of_other_runs = (options.prune, options.replace_files, options.retry_failures, options.way, options.partitions)
     if options.reencode and (paths or any(of_other_runs) or options.ray_address or options.n_workers):
         raise click.UsageError("--reencode reads the stored texts; leave out PATH and the options of other runs")
-    of_paths = [("--prune", options.prune), ("--dry-run", options.dry_run and not options.reencode)]
+    of_paths = [("--citing-text", options.citing_text), ("--prune", options.prune)]
+    of_paths += [("--dry-run", options.dry_run and not options.reencode)]
     of_corpus = [name for name, is_given in of_paths if is_given]
     if options.retry_failures and (paths or of_corpus):
         others = " ".join([*paths, *of_corpus])
@@ -361,6 +364,10 @@ def _built(
         BuildProgress(corpus.n_documents, way=None if plan is None else plan.way(encode)) as progress,
     ):
         documents: Iterable[Document | Unreadable] = corpus.read(reader)
+        if options.citing_text:
+            from engine.citing import with_citing_text
+
+            documents = with_citing_text(documents)
         if is_free:
             first, documents = begun(documents)
             language = language_name(document.text for document in first if isinstance(document, Document))
