@@ -75,6 +75,9 @@ _RAISED_CLASS = re.compile(r"(?:^|\s)super(?:script)?(?:\s|$)", re.IGNORECASE)
 _CENTRED = re.compile(r"text-align\s*:\s*center", re.IGNORECASE)
 _BOLD = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)", re.IGNORECASE)
 _ITEM = re.compile(r"(?:Item\s*\d{1,2}[A-C]?\s*[.:\u2013\u2014-]|PART\s+[IV]{1,3}\b)", re.IGNORECASE)
+_TITLE_CLASS = re.compile(
+    r"(?:oj-)?(?:(?P<title>doc-ti|hd-ti)|(?P<article>ti-art)|(?P<below>sti-art|ti-section-2)|ti-(?:section|grseq|annex)-?1?)$"
+)
 _FONT = re.compile(r"font(?:-family)?\s*:[^;]{0,80}\b(symbol|wingdings)\b", re.IGNORECASE)
 _NOTES = re.compile(r"(?:^|[\s_-])(?:foot|end)-?notes?(?:$|[\s_-])", re.IGNORECASE)
 _NOT_BODY = frozenset(["title", "meta", "link", "style", "script", "base", "template", "noscript"])
@@ -163,6 +166,7 @@ def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Elemen
     _mend_letters(root, blocks)
     _mark_centred(root)
     _mark_items(root)
+    _mark_titles(root)
     _move_notes(root)
     blocks.left_out[reasons.LINK_LISTS] += remove_link_lists(root, blocks, 1.0 if is_of_book else _MAX_PAGE_SHARE)
     main = root if is_of_book else _main_part(root)
@@ -294,6 +298,20 @@ def _mark_items(root: Element) -> None:
             for part in element.iter("tbody", "tr", "td", "th"):
                 part.tag, part.tail = "span", f" {part.tail or ''}"
             element.tag = "h3" if text[:4].lower() == "item" else "h2"
+
+
+def _mark_titles(root: Element) -> None:
+    """Mark the titles of EUR-Lex, which are paragraphs of a class: "Article 1" and below it what that is about."""
+    before: Element | None = None
+    for element in list(root.iter("p")):
+        kind = _TITLE_CLASS.match(element.get("class") or "")
+        if kind is None or not _opening(element):
+            before = None
+        elif before is not None and (kind["below"] or before.tag == "h1"):
+            markup.join_blocks(before, element)
+        else:
+            element.tag = "h1" if kind["title"] else "h3" if kind["article"] else "h2"
+            before = element
 
 
 def _is_bold(element: Element, text: str) -> bool:

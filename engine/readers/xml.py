@@ -45,7 +45,7 @@ _HEADINGS = frozenset([
     "heading", "header", "title", "name", "head", "subheading", "section-title", "titre", "ArticleTitle", "Title",
     "TI.ART", "TITLE", "HEAD", "HD", "HED", "crossHeading",
 ])  # fmt: skip
-_NUMBERS = frozenset(["num", "enum", "no", "Number", "Pnumber", "NO.PARAG", "NO.P"])
+_NUMBERS = frozenset(["num", "enum", "no", "Number", "Pnumber", "NO.PARAG", "NO.P", "label"])
 _BLOCKS = frozenset([
     "p", "t", "para", "paragraph", "content", "section", "subsection", "article", "clause", "chapter", "part", "block",
     "blockList", "list", "table", "dl", "ul", "ol", "dt", "dd", "note", "authorialNote", "footnote", "level", "text",
@@ -64,7 +64,9 @@ _NOTES = frozenset(["authorialNote", "footnote", "fn", "NOTE"])
 _PARAGRAPHS = frozenset(["p", "t", "para", "text", "P", "ALINEA", "TXT"])
 _REASONS = {
     **MARKED,
-    **dict.fromkeys(["meta", "metadata", "Metadata", "head", "form-metadata", "BIB.INSTANCE"], reasons.FRONT_MATTER),
+    **dict.fromkeys(
+        ["meta", "metadata", "Metadata", "head", "form-metadata", "BIB.INSTANCE", "coredata"], reasons.FRONT_MATTER
+    ),
     **dict.fromkeys(["references", "bibliography", "ref-list", "ReferenceList"], reasons.REFERENCES),
     **dict.fromkeys(["toc", "TOC", "tableOfContents", "table-of-contents", "index"], reasons.CONTENTS),
     **dict.fromkeys(["img", "graphic", "image", "svg", "imagedata"], reasons.FIGURES),
@@ -73,6 +75,7 @@ _REASONS = {
 _OF_THE_FRONT = frozenset([
     "author", "authorgroup", "keyword", "keywordset", "area", "workgroup", "seriesInfo", "date",
 ])  # fmt: skip
+_PEOPLE = ("{*}info//{*}author", "{*}author/{*}name", ".//{http://purl.org/dc/elements/1.1/}creator")
 _TITLES = ("official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title", "SUBJECT")
 _ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urlset", "manifest", "math", "stylesheet"])
 _LEAST_WORDS = 3  # of an element with text of its own
@@ -118,24 +121,33 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
         return _read_any(root, doc_id, source)  # of DocBook
     if local_name(root).startswith("book") and next(root.iter("{*}book-meta", "{*}book-part-meta"), None) is not None:
         return jats.read_tree(root, doc_id, source)
-    if local_name(root) in _READERS:
+    if _is_known(root):
         return _READERS[local_name(root)](root, doc_id, source)
-    if local_name(root) == "collection" and root.find("document/passage") is not None:
-        found = [*root.iterfind("document")]
-        readers = (partial(_read_bioc, one, doc_id, source) for one in found)
-        return several(readers, doc_id, source, ("id",)) if len(found) > 1 else next(readers)()
+    if parts := _entries(root):
+        read = _read_bioc if local_name(root) == "collection" else _read_any
+        readers = (partial(read, part, doc_id, source) for part in parts)
+        return several(readers, doc_id, source, ("id",)) if len(parts) > 1 else next(readers)()
     if patents.has_bibliography(root):
         return patents.read_tree(root, doc_id, source)
     if "opendocument" in root.tag:
         return odt.read_tree(root, doc_id, source)
     if local_name(root) == "teiCorpus":
         _move_headers(root)
-    inside = [node for node in root.iter(etree.Element) if local_name(node) in _READERS and not _is_nested(node)]
+    inside = [
+        node for node in root.iter(etree.Element) if _is_known(node) and not any(map(_is_known, node.iterancestors()))
+    ]
     if not inside:
         return _read_any(root, doc_id, source)
     if len(inside) > 1:
         return _several(inside, doc_id, source)
     return _READERS[local_name(inside[0])](inside[0], doc_id, source)
+
+
+def _entries(root: Element) -> list[Element]:
+    """The documents in a collection of BioC, or in a feed of arXiv."""
+    if local_name(root) == "collection":
+        return [one for one in root.iterfind("document") if one.find("passage") is not None]
+    return [one for one in root.iterfind("{*}entry") if one.find("{*}summary") is not None]
 
 
 def _move_headers(corpus: Element) -> None:
@@ -166,8 +178,8 @@ def _read_bioc(document: Element, doc_id: str, source: str) -> Document:
     return blocks.document(doc_id, source, title, {"id": words(document.find("id")), **record})
 
 
-def _is_nested(node: Element) -> bool:
-    return any(local_name(above) in _READERS for above in node.iterancestors())
+def _is_known(node: Element) -> bool:
+    return local_name(node) in _READERS and "elsevier" not in node.tag  # whose articles are not JATS
 
 
 def _several(roots: Iterable[Element], doc_id: str, source: str) -> Iterator[Document | Unreadable]:
@@ -214,11 +226,11 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
     _mend_numbers(root)
     lift(root, _NOTES, _PARAGRAPHS)
     join_numbers([one for one in root.iter(etree.Element) if local_name(one) in _NUMBERS], _HEADINGS)
-    if used is None or local_name(used) in ("FRBRname", "ArticleTitle"):
+    if used is None or local_name(used) in ("FRBRname", "ArticleTitle") or local_name(root) == "entry":
         blocks.add(title)
     parts = [root]
-    if local_name(root) == "PubmedArticle":
-        parts = [*root.iter("{*}Abstract", "{*}OtherAbstract")]
+    if local_name(root) in ("PubmedArticle", "entry"):
+        parts = [*root.iter("{*}Abstract", "{*}OtherAbstract", "{*}summary")]
         leave_outside(root, [used, *parts], reasons.FRONT_MATTER, blocks)
     for part in parts:
         write(part, _grammar(part, used), blocks)
@@ -273,12 +285,13 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
     for one in root.iter("{*}Author"):  # of PubMed
         parts = (words(one.find(f"{{*}}{part}")) for part in ("ForeName", "LastName", "CollectiveName"))
         names.append(" ".join(filter(None, parts)))
-    names += [one_line(all_text(one)) for one in root.iterfind("{*}info//{*}author")]
+    names += [one_line(all_text(one)) for path in _PEOPLE for one in root.iterfind(path)]
     numbers = root.iter("{*}cite", "{*}docNumber", "{*}legis-num")
     fields: dict[str, MetadataValue] = {
         "authors": [name for name in names if name],
         "number": root.get("number") or next(map(words, numbers), ""),
         "court": next((words(one) for one in root.iter("{*}court", "{*}courtType") if words(one)), ""),
+        "id": words(root.find("{*}id")) if local_name(root) == "entry" else "",
         "pmid": words(root.find("{*}MedlineCitation/{*}PMID")),
         "journal": words(root.find(".//{*}Journal/{*}Title")),
         "date": dates[0] if dates else "",

@@ -207,6 +207,19 @@ def test_answers_of_services_are_the_records_inside_of_them(
     assert found[0].metadata["authors"] == _AUTHORS["authors"]
 
 
+def test_a_feed_of_arxiv_is_several_documents() -> None:
+    entry = (
+        "<entry><id>{}</id><title>Silt</title><summary>We study silt.</summary><author><name>Ann Vane</name></author>"
+    )
+    found = documents(
+        "a.xml", f"<feed><title>Query</title>{entry.format('u1')}</entry>{entry.format('u2')}</entry></feed>"
+    )
+    assert [(one.doc_id, one.title, one.text) for one in found] == [
+        ("a.xml#u1", "Silt", "Silt\n\nWe study silt."), ("a.xml#u2", "Silt", "Silt\n\nWe study silt."),
+    ]  # fmt: skip
+    assert [one.metadata["authors"] for one in found] == [["Ann Vane"]] * 2
+
+
 @pytest.mark.parametrize("name", ["bill_id", "itemid", "caseId", "doi", "pmid", "url", "uuid", "lens_id", "article_id"])
 def test_a_record_can_have_its_id_under_another_name(name: str) -> None:
     (document,) = documents("a.jsonl", json.dumps({name: "10.1/x", "text": "Words."}))
@@ -448,6 +461,17 @@ def test_the_text_of_a_variant(name: str, data: str | bytes, text: str) -> None:
         ("a.html", html('<div role="heading" aria-level="2">Oak</div><p>Elm</p>'), ["Oak"]),
         ("a.docx", word_of(f"<w:tbl><w:tr><w:tc>{_HEADED}</w:tc></w:tr></w:tbl>"), ["Aim"]),
         ("a.tei", tei("<head>Oak</head><p>Elm</p>"), ["Oak"]),
+        (
+            "a.html",
+            html("<p class='oj-ti-art'>Article 1</p><div><p class='oj-sti-art'>Scope</p></div><p>Elm</p>"),
+            ["Article 1 Scope"],
+        ),
+        (
+            "a.xml",
+            "<article xmlns='http://www.elsevier.com/x'><body><section><label>1</label><section-title>Oak"
+            "</section-title><para>The eels hide in mud.</para></section></body></article>",
+            ["1 Oak"],
+        ),
         ("a.tex", latex(r"\begin{frame}[t]{Oak}{Tree}Elm\end{frame}"), ["Oak"]),
         ("a.tex", latex(r"\begin{frame}\frametitle{Oak}Elm\end{frame}"), ["Oak"]),
         (
