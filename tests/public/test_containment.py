@@ -178,4 +178,5 @@ def test_views_show_the_share_of_small_pairs(index: Index, corpus: list[Document
     result = index.search(corpus[3], Request(k=1, min_pair=least, without="doc003", with_itself=True))
     (small,) = [one for one in result.to_dict()["hits"][0]["by_section"]["rest"] if one["kind"] == "small"]
     for view in (str(result), result.to_html(), result._repr_html_()):
-        assert "small section pairs" in view and f"{100 * small['share']:.1f} %" in view
+        text = view.replace("\N{NO-BREAK SPACE}", " ")
+        assert "small section pairs" in text and f"{100 * small['share']:.1f} %" in text
