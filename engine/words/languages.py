@@ -162,7 +162,6 @@ def language_name(texts: Iterable[str]) -> str:
     return _named(*_counted(texts))
 
 
-@lru_cache(maxsize=8)
 def other_language(text: str, language: str) -> str | None:
     """The language of a text, if it is certainly not a given one; None where that is not known."""
     words, runs = _counted([text])
