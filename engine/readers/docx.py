@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import email
+import io
 import posixpath
 import re
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -51,6 +53,7 @@ _TEXT_LEVEL = 9  # outline level of body text
 _MAX_CHUNK_DEPTH = 3  # of imported documents inside imported documents
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
 _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _TEXT, _PARAGRAPH, _TABLE, _ROW, _CELL = qn("t"), qn("p"), qn("tbl"), qn("tr"), qn("tc")
 _RUN, _CHUNK = qn("r"), qn("altChunk")
@@ -74,6 +77,9 @@ _UNREAD = {
 }
 _MAX_FIELDS = 50  # inside of each other
 _CONTENTS = re.compile(r"\s*(?:TOC|INDEX|TOA)\b")
+_SYMBOL = re.compile(r'\s*(\d{1,5}|0x[\dA-Fa-f]{1,4})\b(?:.*\\f\s*"?([^"\\]+))?')
+_FORMAT = re.compile(r'\\\*\s*(?:"[^"]*"|\S+)')  # of a field
+_EQ_PART = re.compile(r"\\(?P<kind>[a-z])(?P<options>(?:\s*\\[a-z]+\s*-?\d*)*)\s*\((?P<parts>[^()]*)\)")
 _MEANING = "longmatch"  # an attribute: what the type of a run means
 
 
@@ -93,6 +99,18 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     return blocks.document(
         doc_id, source, writer.title if is_made_up_title(declared) else declared, _metadata(properties)
     )
+
+
+def read_tree(root: _Element, doc_id: str, source: str) -> Document:
+    """Read a flat Word document, whose parts are in one file."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for part in root.iterchildren("{*}part"):
+            content = part.find("{*}xmlData/*")
+            if content is not None:
+                name = next(value for key, value in part.items() if key.endswith("}name"))
+                archive.writestr(name.lstrip("/"), etree.tostring(content, with_tail=False))
+    return read(out.getvalue(), doc_id, source)
 
 
 class _Package:
@@ -417,12 +435,14 @@ class _Writer:
 
 def _arrange(root: _Element) -> None:
     """Put text boxes behind their paragraphs, and what fields and parts for older programs show into the text."""
-    for choice in root.iter("{*}ddList"):
-        entries = [entry.get(qn("val"), "") for entry in choice.iter(qn("listEntry"))]
-        place = next((one.get(qn("val"), "") for one in choice.iter(qn("result"), qn("default"))), "0")
-        run = next(choice.iterancestors(_RUN), None)
-        if run is not None and place.isdecimal() and int(place[:6]) < len(entries):
-            etree.SubElement(run, _TEXT).text = entries[int(place)]
+    for path in root.iter("{*}textpath"):
+        run = next(path.iterancestors(_RUN), None)
+        if run is not None:
+            etree.SubElement(run, _TEXT).text = path.get("string")
+    for body in root.iter(f"{_DRAWING}txBody"):
+        for element in body.iter(*(f"{_DRAWING}{name}" for name in ("p", "r", "t", "br", "fld"))):
+            element.tag = _RUN if element.tag == f"{_DRAWING}fld" else qn(etree.QName(element).localname)
+        body.tag = qn("txbxContent")
     for fallback in list(root.iter(_FALLBACK)):
         if len(fallback.getparent()) == 1:
             fallback.tag = qn("smartTag")
@@ -432,6 +452,19 @@ def _arrange(root: _Element) -> None:
             continue
         for block in reversed(box):
             paragraph.addnext(block)
+
+
+def _chosen(field: _Element) -> str:
+    """The entry of a list, or the sign of a box, that a field of a form shows; "" for other fields."""
+    choice = next(field.iter(qn("ddList"), qn("checkBox")), None)
+    if choice is None:
+        return ""
+    if choice.tag == qn("checkBox"):
+        is_checked = is_on(choice, "checked")
+        return "\u2612" if (is_on(choice, "default") if is_checked is None else is_checked) else "\u2610"
+    entries = [entry.get(qn("val"), "") for entry in choice.iter(qn("listEntry"))]
+    place = next((one.get(qn("val"), "") for one in choice.iter(qn("result"), qn("default"))), "0")
+    return entries[int(place)] if place.isdecimal() and int(place[:6]) < len(entries) else ""
 
 
 def _mark_controls(root: _Element) -> None:
@@ -451,9 +484,12 @@ def _mark_fields(root: _Element) -> None:
         for part in run:
             kind = part.get(qn("fldCharType")) if part.tag == qn("fldChar") else ""
             if kind == "begin" and len(fields) < _MAX_FIELDS:
-                fields.append(_Field())
+                fields.append(_Field(_chosen(part)))
             elif kind == "end" and fields:
-                fields.pop().mark()
+                field = fields.pop()
+                field.mark()
+                if not any(text.text for result in field.result for text in result.iter(_TEXT)):
+                    etree.SubElement(run, _TEXT).text = field.shown or _shown_by(field.code)
             elif fields and (kind == "separate" or part.tag == qn("instrText")):
                 fields[-1].is_result |= kind == "separate"
                 fields[-1].code += part.text or ""
@@ -465,6 +501,7 @@ def _mark_fields(root: _Element) -> None:
 class _Field:
     """A field and its runs, which are marked only where it ends: a damaged file can lack the end."""
 
+    shown: str  # where its result has no text
     code: str = ""
     is_result: bool = False
     inside: list[_Element] = dataclass_field(default_factory=list)  # of its code
@@ -475,6 +512,30 @@ class _Field:
             run.set(_MEANING, "code")
         for run in self.result if _CONTENTS.match(self.code) else ():
             run.set(_MEANING, "contents")
+
+
+def _shown_by(code: str) -> str:
+    """The text of a field that shows its code: a formula of old, a sign or a prompt; "" for other fields."""
+    kind, _, rest = code.strip().partition(" ")
+    if kind.upper() == "SYMBOL" and (match := _SYMBOL.match(rest)):
+        return signs(chr(int(match[1], 0)), match[2] or "")
+    if kind.upper() == "MACROBUTTON":
+        return rest.strip().partition(" ")[2]
+    text, n_parts = _FORMAT.sub("", rest) if kind.upper() == "EQ" else "", 1
+    while n_parts:
+        text, n_parts = _EQ_PART.subn(_part_of_formula, text)
+    return text.strip()
+
+
+def _part_of_formula(match: re.Match[str]) -> str:
+    """A part of a formula of old; one that stands above another is its reading."""
+    parts = re.split("[,;]", match["parts"])
+    if match["kind"] == "f":
+        return "/".join(parts)
+    if match["kind"] == "o":
+        return "".join(part for part in parts if not part.startswith("^"))
+    mark = {"r": "\u221a", "s": "^" if "up" in match["options"] else "_"}.get(match["kind"], "")
+    return mark + ", ".join(parts)
 
 
 def _style_of(paragraph: _Element) -> str:

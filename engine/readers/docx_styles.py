@@ -231,6 +231,15 @@ class Numbering:
         return "" if own.form == "none" else shown
 
 
+_FIRST_NUMBERS = {
+    "Roman": "i", "Letter": "a", "ordinal": "1st", "decimalEnclosedCircle": "①", "decimalEnclosedCircleChinese": "①",
+    **dict.fromkeys(["chineseCounting", "chineseCountingThousand", "japaneseCounting", "taiwaneseCounting",
+                     "taiwaneseCountingThousand"], "\u4e00"),
+    "russianLower": "а", "russianUpper": "А", "aiueo": "ア", "aiueoFullWidth": "ア", "iroha": "イ",
+    "irohaFullWidth": "イ", "ideographTraditional": "甲", "ganada": "가", "hebrew2": "א", "arabicAlpha": "أ",
+}  # fmt: skip
+
+
 def _shown(numbers: _List, level: int, own: _Level) -> str:
     count = numbers.counters[level]
     if count is None or level not in numbers.levels:
@@ -241,7 +250,7 @@ def _shown(numbers: _List, level: int, own: _Level) -> str:
 def _formatted(number: int, form: str) -> str:
     if form == "decimalZero":
         return f"{number:02}"
-    sign = {"Roman": "i", "Letter": "a"}.get(form.removeprefix("lower").removeprefix("upper"), "1")
+    sign = _FIRST_NUMBERS.get(form.removeprefix("lower").removeprefix("upper"), "1")
     return numeral(number, sign.upper() if form.startswith("upper") else sign)
 
 

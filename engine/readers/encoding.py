@@ -213,13 +213,14 @@ class Archive:
         except (zipfile.BadZipFile, ValueError, OSError) as error:
             raise DocumentError(f"it is not a whole {form} file ({error}); save it again") from error
         self._sizes = {member.filename: member.file_size for member in self._zip.infolist()}
+        self._names = {_folded(name): name for name in self._sizes}
         size = sum(member.file_size for member in self._zip.infolist())
         limit = MAX_CONTAINER_BYTES if max_bytes is None else max_bytes
         if size > limit:
             raise too_large("unpacked file", f"{size:,}", limit)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._sizes
+        return name in self._sizes or _folded(name) in self._names
 
     def size_of(self, suffixes: tuple[str, ...]) -> int:
         """Bytes of the members with one of the suffixes, unpacked."""
@@ -231,8 +232,9 @@ class Archive:
         Raises:
             DocumentError: the member is missing, damaged, encrypted, or over the limit.
         """
-        if name not in self._sizes:
+        if name not in self:
             raise DocumentError(f"it has no {name}; save it as {self._form}")
+        name = name if name in self._sizes else self._names[_folded(name)]
         if self._sizes[name] > limit:
             raise too_large(f"part {name}", f"{self._sizes[name]:,}", limit)
         try:
@@ -241,6 +243,11 @@ class Archive:
             raise DocumentError(f"it is a damaged {self._form} file ({error}); save it again") from error
         except (RuntimeError, NotImplementedError) as error:
             raise DocumentError(f"it is encrypted or packed in an unknown way ({error}); save it again") from error
+
+
+def _folded(name: str) -> str:
+    """A name for comparison: some programs write backslashes, or another case than in their links."""
+    return name.replace("\\", "/").lower()
 
 
 def member_name(href: str, folder: str) -> str:

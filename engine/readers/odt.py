@@ -149,7 +149,7 @@ def _label(levels: Mapping[int, Mapping[str, str]], numbers: Sequence[int]) -> s
     if own is None:
         return ""
     places = range(max(0, len(numbers) - markup.number_or(own.get("display-levels"), 1)), len(numbers))
-    shown = (numeral(numbers[at], levels.get(at + 1, own)["num-format"]) for at in places if numbers[at])
+    shown = (numeral(numbers[at], levels.get(at + 1, own)["num-format"].split(",")[0]) for at in places if numbers[at])
     return f"{own.get('num-prefix', '')}{'.'.join(shown)}{own.get('num-suffix', '')}"
 
 

@@ -209,6 +209,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".docx": _DOCX,
         ".docm": _DOCX,
         ".dotx": _DOCX,
+        ".dotm": _DOCX,
         ".json": _JSON,
         ".jsonl": _LINES,
         ".ndjson": _LINES,

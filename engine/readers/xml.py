@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from itertools import chain, pairwise
 
 from lxml import etree
 
 from engine.errors import DocumentError
-from engine.readers import jats, odt, patents, tei
+from engine.readers import jats, patents, tei
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, several
 from engine.readers.markup import (
@@ -87,6 +88,7 @@ _READERS: dict[str, Callable[[Element, str, str], Document]] = {
     **dict.fromkeys(patents.ROOTS, patents.read_tree),
     **dict.fromkeys(_KNOWN, lambda *arguments: _read_any(*arguments)),
 }
+_FLAT = {"opendocument": "odt", "xmlPackage": "docx"}  # modules of office documents in one file, by their namespaces
 _DECLARATION = re.compile(rb"<\?xml\s")
 _LISTING = "it is XML with root <sequence-cwu>, which is no document"  # of weekly files of patents
 _OWN_IDS = ("number", "doi", "pmc", "pmid")  # metadata that names a document of a file of several
@@ -129,8 +131,9 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
         return several(readers, doc_id, source, ("id",)) if len(parts) > 1 else next(readers)()
     if patents.has_bibliography(root):
         return patents.read_tree(root, doc_id, source)
-    if "opendocument" in root.tag:
-        return odt.read_tree(root, doc_id, source)
+    if flat := next((module for mark, module in _FLAT.items() if mark in root.tag), ""):
+        document: Document = import_module(f"engine.readers.{flat}").read_tree(root, doc_id, source)
+        return document
     if local_name(root) == "teiCorpus":
         _move_headers(root)
     inside = [

@@ -29,10 +29,11 @@ LEFT_OUT = "left_out_"  # metadata fields that count what a reader left out, as 
 KIND = "kind."  # metadata fields that list the headings of sections of a kind, as "kind.claims"
 _MADE_UP_TITLE = re.compile(
     r"(?:microsoft (?:word|powerpoint|excel) - .*|(?:word|latex) document|powerpoint presentation"
-    r"|(?:untitled(?: document)?|unknown(?: title)?|\[unknown\]|document|unbenannt|dokument|title|titel|no title"
+    r"|(?:untitled(?: document)?|unknown(?: title)?|\[(?:unknown|(?:document )?title)\]"
+    r"|document|unbenannt|dokument|title|titel|no title"
     r"|unspecified|\(anonymous\)|slide|new page|index|new document|scanned document|(?:full page )?fax print"
     r"|no job name|layout|google docs|title of (?:the )?(?:paper|article)|(?:\S+ ){0,3}template(?: for \S+)?)[\s_-]*\d*"
-    r"|(?:pii|doi)\s*:.*|.* - google docs"
+    r"|(?:pii|doi)\s*:.*|.* - google docs|无标题文档|無題(?:の)?ドキュメント"
     r"|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps))$",
     re.IGNORECASE,
 )

@@ -149,11 +149,26 @@ _NUMERALS = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
     (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
 )  # fmt: skip
-_MAX_ROMAN = 4_000
+_MAX_ROMAN, _MAX_HAN = 4_000, 100
+_ORDINALS = {1: "st", 2: "nd", 3: "rd"}
+_SERIES = (
+    "一二三四五六七八九十", "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳", "甲乙丙丁戊己庚辛壬癸", "가나다라마바사아자차카타파하",
+    "абвгдежзиклмнопрстуфхцчшщэюя", "アイウエオカキクケコサシスセソタチツテト", "イロハニホヘトチリヌルヲ",
+    "אבגדהוזחט", "أبتثجحخدذرزسشصضطظعغفقكلمنهوي",
+)  # fmt: skip
 
 
 def numeral(number: int, form: str) -> str:
-    """A number in the form of the first one of a list: "1", "a", "A", "i" or "I"."""
+    """A number in the form of the first one of a list: "1", "a", "A", "i", "I", "1st", "一" or "①"."""
+    series = next((signs for signs in _SERIES if form and signs[0] == form.lower()), "")
+    if series and 0 < number <= len(series):
+        return series[number - 1].upper() if form.isupper() else series[number - 1]
+    if form == "一" and 0 < number < _MAX_HAN:
+        tens, units = divmod(number, 10)
+        return f"{series[tens - 1] if tens > 1 else ''}十{series[units - 1] if units else ''}"
+    if form == "1st":
+        teens = number % 100 // 10 == 1
+        return f"{number}{'th' if teens else _ORDINALS.get(number % 10, 'th')}"
     if form in "iI" and 0 < number < _MAX_ROMAN:
         text = ""
         for value, digits in _NUMERALS:

@@ -9,7 +9,10 @@ from time import process_time
 import pytest
 
 from engine.readers.docx import read
+from engine.readers.reader import read_bytes
+from engine.text.document import Document
 from tests.readers.made import docx_bytes
+from tests.readers.zipped import members_of, zip_bytes
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 M = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
@@ -212,3 +215,79 @@ def test_time_is_linear(made: object) -> None:
         read(data, "a", "a.docx")
         seconds.append(process_time() - started)
     assert seconds[1] < 1 + 25 * seconds[0]
+
+
+def _field(code: str, data: str = "") -> str:
+    marks = (f'<w:r><w:fldChar w:fldCharType="{kind}">{{}}</w:fldChar></w:r>' for kind in ("begin", "end"))
+    begin, end = marks
+    return f"{begin.format(data)}<w:r><w:instrText>{code}</w:instrText></w:r>{end.format('')}"
+
+
+_DRAWN = '<a:txBody xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">{}</a:txBody>'.format(
+    "".join(f"<a:p><a:r><a:t>{word}</a:t></a:r><a:r><a:t>s</a:t></a:r></a:p>" for word in ("gate", "lock"))
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (_field(r'EQ \* jc2 \* "Font:Mincho" \o\ad(\s\up 9(すいもん),水門)'), "水門"),
+        (_field(r"EQ \f(1,2) + \r(3,x) + a\s\up8(2)"), "1/2 + √3, x + a^2"),
+        (_field("MACROBUTTON NoMacro [Name of the keeper]"), "[Name of the keeper]"),
+        (_field(r'SYMBOL 97 \f "Symbol" \s 10') + _field("SYMBOL 0x00E9"), "αé"),
+        (_field('XE "weir"') + run("oak"), "oak"),
+        *((_field("FORMCHECKBOX", f"<w:ffData><w:checkBox>{state}</w:checkBox></w:ffData>"), sign) for state, sign in (
+            ("<w:default w:val='1'/>", "☒"), ("<w:default w:val='1'/><w:checked w:val='0'/>", "☐"))),
+        (_field("FORMDROPDOWN", "<w:ffData><w:ddList><w:result w:val='1'/><w:listEntry w:val='Oak'/><w:listEntry "
+                "w:val='Elm'/></w:ddList></w:ffData>"), "Elm"),
+        ('<w:r><w:pict><v:textpath xmlns:v="v" string="Kestrel Quay"/></w:pict></w:r>', "Kestrel Quay"),
+        (f"{run('oak')}<w:r><w:drawing>{_DRAWN}</w:drawing></w:r>{run('s')}", "oaks\n\ngates\n\nlocks"),
+    ],
+)  # fmt: skip
+def test_fields_and_drawings_show_words(content: str, text: str) -> None:
+    assert text_of(paragraph(content)) == text
+
+
+@pytest.mark.parametrize(
+    ("form", "labels"),
+    [
+        ("ordinal", "1st 2nd 3rd"), ("decimalEnclosedCircle", "① ② ③"), ("russianUpper", "А Б В"),
+        ("chineseCountingThousand", "一 二 三"), ("ganada", "가 나 다"), ("unknown", "1 2 3"),
+    ],
+)  # fmt: skip
+def test_numbers_of_other_scripts(form: str, labels: str) -> None:
+    numbering = (
+        f'<w:abstractNum w:abstractNumId="91"><w:lvl w:ilvl="0"><w:numFmt w:val="{form}"/><w:lvlText w:val="%1"/>'
+        '</w:lvl></w:abstractNum><w:num w:numId="9"><w:abstractNumId w:val="91"/></w:num>'
+    )
+    items = [paragraph(run("oak"), numbers=numbered(9, 0))] * 3
+    assert text_of("".join(items), numbering=numbering) == "\n".join(f"{label} oak" for label in labels.split())
+
+
+def _flat(members: dict[str, bytes]) -> bytes:
+    parts = "".join(
+        f'<pkg:part pkg:name="/{name}"><pkg:xmlData>{data[data.find(b"?>") + 2 if b"?>" in data else 0 :].decode()}'
+        "</pkg:xmlData></pkg:part>"
+        for name, data in members.items()
+        if name.endswith((".xml", ".rels"))
+    )
+    package = "http://schemas.microsoft.com/office/2006/xmlPackage"
+    return f'<pkg:package xmlns:pkg="{package}">{parts}</pkg:package>'.encode()
+
+
+@pytest.mark.parametrize("kind", ["docx", "dotm", "xml", "backslashes", "case"])
+def test_a_package_in_other_forms(kind: str) -> None:
+    data = word_of(
+        paragraph(run("oak") + '<w:r><w:footnoteReference w:id="2"/></w:r>'), footnotes=note("footnote", 2, "elm")
+    )
+    members = {
+        name: content if isinstance(content, bytes) else content.encode() for name, content in members_of(data).items()
+    }
+    data = {
+        "xml": _flat(members),
+        "backslashes": zip_bytes({name.replace("/", "\\"): content for name, content in members.items()}),
+        "case": zip_bytes({name.upper(): content for name, content in members.items()}),
+    }.get(kind, data)
+    (document,) = read_bytes(data, f"a.{kind if kind in ('dotm', 'xml') else 'docx'}")
+    assert isinstance(document, Document)
+    assert document.text == "oak\n\nelm"

@@ -232,7 +232,7 @@ _CENTRED = "<w:p><w:pPr><w:jc w:val='center'/></w:pPr><w:r><w:t>{}</w:t></w:r></
 _BOX = "<w:r><w:drawing><w:txbxContent><w:p><w:r><w:t>In a box.</w:t></w:r></w:p></w:txbxContent></w:drawing></w:r>"
 _CHOICE = (
     '<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:ddList><w:result w:val="1"/><w:listEntry w:val="Red"/>'
-    '<w:listEntry w:val="Green"/></w:ddList></w:ffData></w:fldChar></w:r>'
+    '<w:listEntry w:val="Green"/></w:ddList></w:ffData></w:fldChar><w:fldChar w:fldCharType="end"/></w:r>'
 )
 _NUMBERS = (
     '<w:abstractNum w:abstractNumId="91"><w:lvl w:ilvl="0"><w:numFmt w:val="upperRoman"/><w:lvlText w:val="%1."/>'
