@@ -18,7 +18,7 @@ from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers.blocks import MAX_HEADING_CHARS
 from engine.readers.encoding import decode
-from engine.readers.fields import names_of, split_names, typed_scalar
+from engine.readers.fields import case_fields, case_name, names_of, split_names, typed_scalar
 from engine.readers.jsonl import flattened
 from engine.readers.text import header_fields, without_star_pages
 from engine.text.cleaning import joined_words, raised, without_encoded, without_gaps, without_readings
@@ -26,7 +26,7 @@ from engine.text.document import Document, MetadataValue, assemble, is_made_up_t
 from engine.text.headings import names_part
 from engine.text.segmentation import Heading
 
-_MAX_CHARS = 100_000
+_MAX_CHARS, _OPENING_CHARS = 100_000, 5_000
 _MAX_VALUES = 10_000
 _YAML = re.compile(
     r"\A---[ \t]*\n(?![ \t]*\n)"
@@ -157,14 +157,18 @@ _COMMENT = re.compile(
     r"|(?P<wiki>(?<![\w\]])!?\[\[(?P<page>[^\[\]|\n]{1,300}?)(?:\\?\|(?P<shown>[^\[\]\n]{0,300}))?\]\](?![(\[]))"
     r"|(?P<div>^[ \t]{0,12}:{3,}(?:[ \t]*(?:\{[^}\n]{0,300}\}|[\w-]{1,50})(?:\[(?P<label>[^\]\n]{1,300})\]"
     r"|[ \t]+(?P<caption>[^\n:{]{1,300}?))?)?[ \t]*(?:\{[^}\n]{0,300}\})?[ \t]*:*[ \t]*$)"
-    r"|(?P<upper>(?<=[\w)\]*])\^(?P<raised>[\w+\u2212.,()-]{1,30})\^(?![\w{\\^]))"
+    r"|(?P<upper>(?<=[\w)\]*])\^(?P<raised>[\w+\u2212.,()-]{1,30})\^(?:(?<=,\^)(?=\d)|(?![\w{\\^])))"
     r"|(?P<lower>(?<=[\w)\]])~(?P<lowered>[\w+\u2212.,()-]{1,30})~(?!~))"
     r"|(?P<aside>(?<!\S)%%[^%\n]{1,1000}%%(?![\w%])|^%%[ \t]*\n(?:(?!%%)[^\n]*\n){1,200}%%[ \t]*$)"
+    r"|(?P<code>^import[ \t](?:[^\n]{1,300}[ \t])?[\"'][^\"'\n]{1,300}[\"'];?[ \t]*$"
+    r"|^export[ \t]+(?:(?:const|let)[ \t]+\w+[ \t]*=|default[ \t]+(?:function|class)\b|(?:async )?function[ \t]+\w+\()"
+    r"(?:[^\n]+\n?){1,200})"
     r"|(?P<note>^\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)",
     re.MULTILINE | re.IGNORECASE,
 )
 _LEFT_OUT = re.compile(
-    r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|&[#a-zA-Z]|\*[^\W\d_]|[\^~][\w+(-]|^[ \t]{0,12}:::|%%",
+    r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|&[#a-zA-Z]|\*[^\W\d_]|[\^~][\w+(-]|^[ \t]{0,12}:::|%%"
+    r"|^(?:im|ex)port[ \t]",
     re.M,
 )
 _SHOWN = ("stars", "marks", "div", "upper", "lower")  # marks around words, some of them of pandoc
@@ -174,7 +178,8 @@ _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden(?:[\s
 _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | ", **dict.fromkeys(
     ["p", "div", "summary", "dt", "dd", "figcaption", "blockquote", "section", "center", "details", "table", "caption"],
     "\n")}  # fmt: skip
-_SIGN, _TICKS = re.compile(r"[<~`{\[&^]|!(?=\[\[)|\*+(?=[^\W\d_])|^[ \t]{0,12}:::|%%", re.M), re.compile(r"`+")
+_SIGN = re.compile(r"[<~`{\[&^]|!(?=\[\[)|\*+(?=[^\W\d_])|^[ \t]{0,12}:::|%%|^(?:im|ex)port[ \t]", re.M)
+_TICKS = re.compile(r"`+")
 _NAME_OF_DIV = re.compile(r"\b(?:title|name)=\"([^\"]+)\"")
 _CODE = re.compile(r"(`++)(.+?)\1")
 _TAG = re.compile(r"(?<!\S)#([^\s!-,.:-@\[-^`{-~\u2000-\u206f\u3000-\u303f]+)")  # of Obsidian; "a/b" is below "a"
@@ -201,8 +206,8 @@ _INLINE = (
 def read(data: bytes, doc_id: str, source: str) -> Document:
     """Read a Markdown document.
 
-    The title is that of the front matter, else the first heading of level 1, else the
-    file's name. The fields of the front matter (YAML or TOML) are metadata, and no part of the text.
+    The title is that of the front matter, else the first heading of level 1, else the parties of a court paper, else
+    the file's name. The fields of the front matter (YAML or TOML) are metadata, and no part of the text.
     So are the tags within a note of Obsidian, a file below a folder that holds ".obsidian".
     """
     text, n_encoded = without_encoded(decode(data))
@@ -225,6 +230,9 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     declared = str(fields.pop("title", ""))
     titles = (head.title for head in headings if head.level == 1 and not names_part(head.title))
     title = next(titles, "") if is_made_up_title(declared) else declared
+    opening = "" if title else "\n".join(map(plain, text[:_OPENING_CHARS].split("\n")))
+    if case := case_name(opening):
+        title, fields = case, case_fields(opening) | fields
     return assemble(
         text,
         headings,
@@ -339,11 +347,10 @@ def _without_mark(match: re.Match[str], text: str, counts: Counter[str], before:
         end = text.find("-->", stop)
         counts[reasons.COMMENT_WORDS] += len(text[stop:end].split()) if end >= 0 else 0
         return "", end + 3 if end >= 0 else -1
-    if match["note"]:
-        counts[reasons.COMMENT_WORDS] += len(match["note"].split()) - 2
-        return "", stop
-    if match["aside"]:  # of Obsidian
-        counts[reasons.COMMENT_WORDS] += len(match["aside"].strip("%").split())
+    unread = next((name for name in ("note", "aside", "code") if match[name]), "")
+    if unread:  # comments of several programs, and code of MDX
+        reason = reasons.RAW if unread == "code" else reasons.COMMENT_WORDS
+        counts[reason] += len(match[unread].strip("%").split()) - (2 if unread == "note" else 0)
         return "", stop
     if match["wiki"]:  # of Obsidian and wikis
         return _link(match, counts), stop

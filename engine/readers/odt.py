@@ -67,7 +67,8 @@ def read_tree(root: Element, doc_id: str, source: str, blocks: Blocks | None = N
         for style in root.iter("{*}style")
         if markup.attributes(style).get("parent-style-name") == "Title"
     }
-    titled = next((p for p in body.iter("{*}p") if markup.attributes(p).get("style-name") in titles), None)
+    titled = [p for p in body.iter("{*}p") if markup.attributes(p).get("style-name") in titles]
+    titled = [p for place, p in enumerate(titled) if not place or p.getprevious() in titled[:place]]
     lines = _mark_styles(body, root, blocks)
     _mark_lists(body, root)
     _mark_headings(body, root)
@@ -75,7 +76,7 @@ def read_tree(root: Element, doc_id: str, source: str, blocks: Blocks | None = N
     blocks.opening = title_of_lines(shown)
     for heading in headings_of_lines(shown):
         line, text, _ = lines[heading.start]
-        if line is not titled:
+        if line not in titled:
             if heading.title != text:
                 markup.join_blocks(line, lines[heading.start + 1][0])
             line.tag, line.attrib["outline-level"] = f"{line.tag[:-1]}h", str(heading.level)
@@ -86,7 +87,8 @@ def read_tree(root: Element, doc_id: str, source: str, blocks: Blocks | None = N
     blocks.left_out[reasons.RUNNING_HEADS] += sum(markup.n_words(part) > 0 for part in parts)
     meta = root.find(".//{*}meta")
     title = "" if meta is None else words(meta.find("{*}title"))
-    title = rendered(titled, _GRAMMAR) or title if is_made_up_title(title) else title
+    if is_made_up_title(title):
+        title = " ".join(filter(None, (rendered(line, _GRAMMAR) for line in titled))) or title
     return blocks.document(doc_id, source, title, _metadata(meta))
 
 
@@ -153,10 +155,27 @@ def _label(levels: Mapping[int, Mapping[str, str]], numbers: Sequence[int]) -> s
     return f"{own.get('num-prefix', '')}{'.'.join(shown)}{own.get('num-suffix', '')}"
 
 
+def _next_label(
+    levels: Mapping[int, Mapping[str, str]], counts: dict[int, int], level: int, start: str | None = None
+) -> str:
+    """Count one paragraph of a level, and start the levels below again; returns its label."""
+    first = markup.number_or(levels.get(level, {}).get("start-value"), 1)
+    counts[level] = markup.number_or(start, counts.get(level, first - 1) + 1)
+    for below in [one for one in counts if one > level]:
+        del counts[below]
+    return _label(levels, [counts.get(above, 0) for above in range(1, level + 1)])
+
+
 def _mark_lists(body: Element, root: Element) -> None:
     """Write the label of each item of a numbered list into the item; lists can continue others."""
     styles = {markup.attributes(style).get("name", ""): _levels(style, "list-level-style-number")
               for style in root.iter("{*}list-style")}  # fmt: skip
+    by_id: dict[str, dict[int, int]] = {}  # numbers of paragraphs that are numbered outside of lists
+    for paragraph in body.iter("{*}numbered-paragraph"):
+        values = markup.attributes(paragraph)
+        levels, counted = styles.get(values.get("style-name", ""), {}), by_id.setdefault(values.get("list-id", ""), {})
+        label = _next_label(levels, counted, markup.number_or(values.get("level"), 1), values.get("start-value"))
+        paragraph.set(markup.LABEL, words(paragraph.find("{*}number")) or label)
     last: dict[tuple[str, int], int] = {}  # numbers by style or id of the list, and level
     counts: dict[Element, int] = {}
     for one in body.iter("{*}list-header"):
@@ -188,11 +207,10 @@ def _mark_headings(body: Element, root: Element) -> None:
         level = _level_of(heading)
         if values.get("is-list-header") == "true":
             continue
-        counts[level] = counts.get(level, markup.number_or(levels.get(level, {}).get("start-value"), 1) - 1) + 1
-        counts = {above: number for above, number in counts.items() if above <= level}
-        shown = _label(levels, [counts.get(above, 0) for above in range(1, level + 1)])
+        shown = _next_label(levels, counts, level)
         item = heading.getparent()
-        is_first = local_name(item) == "list-item" and heading.getprevious() is None
+        kind = local_name(item)
+        is_first = kind == "numbered-paragraph" or (kind == "list-item" and heading.getprevious() is None)
         cached = words(heading.find("{*}number"))
         heading.set(markup.LABEL, shown or (item.get(markup.LABEL) or "" if is_first else "") or cached)
 
@@ -269,7 +287,7 @@ _BLOCKS = frozenset([
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,
-    items=frozenset(["list-item", "list-header"]),
+    items=frozenset(["list-item", "list-header", "numbered-paragraph"]),
     rows=frozenset(["table-row"]),
     cells=frozenset(["table-cell"]),
     breaks=frozenset(["line-break"]),

@@ -27,7 +27,10 @@ from engine.text.document import Document, Unreadable, without_gz
 
 _HEAD_BYTES = 65_536
 GZIP, _ZIP, _PDF = b"\x1f\x8b", b"PK\x03\x04", b"%PDF-"
-_BY_MIMETYPE = {"application/epub+zip": ".epub", "application/vnd.oasis.opendocument.text": ".odt"}
+_BY_MIMETYPE = {
+    "application/epub+zip": ".epub",
+    **dict.fromkeys((f"application/vnd.oasis.opendocument.text{kind}" for kind in ("", "-template")), ".odt"),
+}
 _BY_MEMBER = {"word/document.xml": ".docx", "word/document2.xml": ".docx", "META-INF/container.xml": ".epub"}
 _MIMETYPE_BYTES = 100  # of the member that names the format of an archive, at most
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -177,6 +180,7 @@ _RST = Format("reStructuredText", _named("rst"))
 _HTML = Format("HTML", _named("html"))
 _XML = Format("XML", _named("xml"), MAX_CONTAINER_BYTES)
 _DOCX = Format("DOCX", _named("docx"), MAX_CONTAINER_BYTES)
+_ODT = Format("ODT", _named("odt"), MAX_CONTAINER_BYTES)
 _SOURCE = Format("LaTeX source", _named("latex", "read_packed"), MAX_CONTAINER_BYTES // 2)  # unpacks itself
 _JSON = Format("JSON", _named("jsonl"))
 _LINES = Format("JSON lines", None)
@@ -187,7 +191,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".text": _TEXT,
         ".rst": _RST,
         ".md": _MARKDOWN,
-        ".markdown": _MARKDOWN,
+        **dict.fromkeys((".markdown", ".mdx", ".qmd", ".rmd"), _MARKDOWN),
         ".html": _HTML,
         ".htm": _HTML,
         ".xhtml": _HTML,
@@ -205,7 +209,8 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".tgz": _SOURCE,
         ".pdf": Format("PDF", _named("pdf"), MAX_CONTAINER_BYTES),
         ".epub": Format("EPUB", _named("html", "read_book"), MAX_CONTAINER_BYTES),
-        ".odt": Format("ODT", _named("odt"), MAX_CONTAINER_BYTES),
+        ".odt": _ODT,
+        ".ott": _ODT,
         ".docx": _DOCX,
         ".docm": _DOCX,
         ".dotx": _DOCX,

@@ -83,7 +83,9 @@ def document_of(name: str, data: bytes) -> Document:
         ("a.html", page(f"<h1>One</h1><p>{BODY}</p><div><h2>Two <a href='#x'>¶</a></h2>{BODY}</div>"), "The page",
          [("One",), ("One", "Two")]),
         ("a.epub", epub_bytes(PAGES, ["nav.xhtml", "a.xhtml", "b.xhtml"]), "On Pumps", [("First",), ("Second",)]),
-        ("a.odt", odt('<text:p text:style-name="Title">Pumps</text:p><text:p>x</text:p>'), "Pumps", [("",)]),
+        *((name, odt('<text:p text:style-name="Title">Old</text:p><text:p text:style-name="Title">pumps</text:p>'
+                     '<text:p>x</text:p><text:p text:style-name="Title">y</text:p>'), "Old pumps", [("",)])
+          for name in ("a.odt", "a.ott")),
         ("a.docx", docx_bytes([("Normal", "x")], "Declared"), "Declared", [("",)]),
     ],
 )  # fmt: skip

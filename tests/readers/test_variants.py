@@ -280,6 +280,13 @@ def _odt_note(text: str) -> str:
     )
 
 
+def _numbered(level: int, number: str) -> str:
+    return (
+        f'<text:numbered-paragraph text:list-id="a" text:style-name="L" text:level="{level}"><text:number>{number}'
+        "</text:number><text:p>Oak</text:p></text:numbered-paragraph>"
+    )
+
+
 def _cell(note: str) -> str:
     cells = "".join(f"<t:table-cell><text:p>{text}</text:p></t:table-cell>" for text in (f"Oak{note}", "elm"))
     return f'<t:table xmlns:t="t"><t:table-row>{cells}</t:table-row></t:table>'
@@ -354,6 +361,8 @@ def _cell(note: str) -> str:
                       '<style:style style:name="A"><style:text-properties style:text-line-through-type="single"/>'
                       '</style:style><style:style style:name="B" style:parent-style-name="A"/>'),
          "Oak elm tree In a box."),
+        ("a.odt", odt("".join(map(_numbered, (1, 2, 2, 1), ("", "", "(x)", ""))), _ODT_LEVELS),
+         "1. Oak 1.1. Oak (x) Oak 2. Oak"),
         ("a.odt", odt('<text:list text:style-name="L"><text:list-item text:start-value="4"><text:p>Oak</text:p>'
                       "</text:list-item><text:list-item><text:p>Elm</text:p></text:list-item></text:list>",
                       '<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:num-format='
@@ -595,12 +604,17 @@ def test_patents_one_after_the_other(between: str) -> None:
          "The toll is one here."),
         ("{水門|すいもん}は古い。 `<b>~~a~~</b>`\n\n```\n<b>~~b~~</b>\n```\n", "a",
          "水門は古い。 `<b>~~a~~</b>` ``` <b>~~b~~</b> ```"),
+        ('import A from "./a"\nexport const b = {\n  c: 1\n}\n\nimport "x"\n\nimport duties from the\nexport lock\n',
+         "a", "import duties from the export lock"),
+        ("**COURT OF GOOLE**\n\n**ANN VANE**,\nPlaintiff,\n\nv.\n\nLIME INC.,\nDefendant.", "ANN VANE v. LIME INC.",
+         "**COURT OF GOOLE** **ANN VANE**, Plaintiff, v. LIME INC., Defendant."),
+        ("Silt^1,^2 and sand^3^", "a", "Silt^1,2 and sand^3"),
         ("a < b and c > d, x<sub>2</sub>, <https://a.b> ![a](data:image/png;base64,iVBORw0KGgoAAAA=)", "a",
          "a < b and c > d, x2, <https://a.b> ![a]()"),
     ],
 )  # fmt: skip
 def test_markdown_of_other_programs(source: str, title: str, text: str) -> None:
-    (document,) = documents("a.md", source)
+    (document,) = documents("a.mdx" if "import" in source else "a.md", source)
     assert (document.title, " ".join(document.text.split())) == (title, text)
     if "Ann Vane" in source:
         assert document.metadata["authors"] == ["Ann Vane", "Rin Okabe"][: 1 + ("Rin" in source)]
