@@ -35,7 +35,7 @@ from engine.readers.encoding import decode
 from engine.readers.fields import USUAL, Fields, case_name, names_of
 from engine.readers.left_out import RUNNING_HEADS
 from engine.readers.records import (
-    BIBLIOGRAPHIES,
+    COUNTED,
     IDS,
     TEXT_FIELDS,
     count_unread,
@@ -272,7 +272,7 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
 def _nested(key: str, value: object) -> dict[str, MetadataValue]:
     """The short scalars inside an object under dotted keys; {} for one that looks like data."""
     found: dict[str, MetadataValue] = {}
-    todo = [(key, value)] if isinstance(value, dict) and key not in (*BIBLIOGRAPHIES, *_AUTHORS) else []
+    todo = [(key, value)] if isinstance(value, dict) and key not in (*COUNTED, *_AUTHORS) else []
     while todo and len(found) <= _MAX_NESTED:
         name, value = todo.pop()
         if isinstance(value, dict) and name.count(".") < _MAX_DEPTH:

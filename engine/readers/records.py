@@ -42,7 +42,11 @@ _PARTS = (
     "paragraphs", "sections", "subsections", "claims", "claim_text",
 )  # fmt: skip  # of an object that holds text
 _MARKED = ("html_with_citations", "html", "html_lawbox", "html_columbia", "html_anon_2020", "xml_harvard")  # with tags
-BIBLIOGRAPHIES = ("bib_entries", "references", "bibliography")
+COUNTED = {  # fields with parts that are counted instead of read
+    **dict.fromkeys(["bib_entries", "references", "bibliography"], reasons.REFERENCES),
+    "pictures": reasons.FIGURES,
+    "furniture": reasons.RUNNING_HEADS,
+}
 _NUMBERS = ("claim_number", "claim_num", "number", "num", "claim_no")
 _INLINE = re.compile(r"<(i|b|em|strong|su[bp]|u|scp)(?:\s[^<>]{0,200})?>([^<>]{0,500})</\1>")
 _TAG = re.compile(r"<[^<>]{1,2000}>")
@@ -103,6 +107,67 @@ def of_bioc(document: Mapping[str, Any]) -> dict[str, Any]:
     return record | {"sections": sections} | ({"references": cited} if cited else {})
 
 
+def _of_docling(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a document of docling, whose body names its items in order."""
+    lists = {
+        name: value
+        for name, value in document.items()
+        if isinstance(value, list) and all(isinstance(item, dict) and "self_ref" in item for item in value)
+    }
+    items = {str(item["self_ref"]): item for of_kind in lists.values() for item in of_kind}
+    others = (*lists, "body", "pages", "schema_name")
+    record = {name: value for name, value in document.items() if name not in others}
+    record |= {"id": document.get("name"), "pictures": document.get("pictures"), "unread": []}
+    record |= {"furniture": [one for one in items.values() if one.get("content_layer") == "furniture"]}
+    sections: list[dict[str, Any]] = [{"text": ""}]
+
+    def named_by(item: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+        """The items that an item names, each once in a document."""
+        links = (str(link.get("$ref") or link.get("cref")) for link in item.get(name) or [])
+        return [items.pop(link) for link in links if link in items]
+
+    todo = named_by(document.get("body") or {}, "children")[::-1]
+    while todo:
+        item = todo.pop()
+        label, border = item.get("label"), "\n" if item.get("label") == "list_item" else "\n\n"
+        if item.get("content_layer", "body") != "body":
+            continue
+        if label == "title" and "title" not in record:
+            record["title"] = item.get("text")
+        elif label in ("title", "section_header"):
+            sections.append({"heading": item.get("text"), "level": item.get("level"), "text": ""})
+        else:
+            parts = [*map(_text_of_item, named_by(item, "captions")), _text_of_item(item)]
+            parts += [" ".join(map(_text_of_item, named_by(item, "children")))] if label == "inline" else []
+            parts += map(_text_of_item, named_by(item, "footnotes"))
+            text = "".join(f"{border}{part}" for part in parts if part)
+            if label == "document_index":
+                record["unread"].append({"text": text})
+            else:
+                sections[-1]["text"] += text
+        todo += named_by(item, "children")[::-1]
+    unread = (one for one in items.values() if one.get("content_layer") != "furniture")
+    record["unread"] += [{"text": _text_of_item(one)} for one in unread]
+    return {key: value for key, value in record.items() if value} | {"sections": sections}
+
+
+def _text_of_item(item: Mapping[str, Any]) -> str:
+    """The text of an item of docling, or the rows of a table, whose cells stand in each place that they span."""
+    text, label = str(item.get("text") or item.get("orig") or ""), item.get("label")
+    rows = (item.get("data") or {}).get("grid") or []
+    for number, row in enumerate(rows):
+        places = ((cell.get("start_row_offset_idx", number), cell.get("start_col_offset_idx", n), cell)
+                  for n, cell in enumerate(row))  # fmt: skip
+        cells = (str(cell.get("text")) for n, (at, start, cell) in enumerate(places) if (at, start) == (number, n))
+        text += f"{' | '.join(cells)}\n"
+    if label == "formula":
+        from engine.readers.markup import tex_text  # most records hold no markup
+
+        return tex_text(text)
+    marker = str(item.get("marker") or "-")
+    return f"{marker} {text}" if label == "list_item" else text
+
+
 def _text_of_passage(passage: Mapping[str, Any]) -> str:
     """The text of a passage, or of its sentences."""
     sentences = passage["sentences"] if isinstance(passage.get("sentences"), list) else []
@@ -131,6 +196,11 @@ def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     if isinstance(record.get("documents"), list) and len(record["documents"]) == 1:  # a collection of BioC
         record = record["documents"][0] if is_bioc(record["documents"][0]) else record
     record = of_bioc(record) if is_bioc(record) else record
+    if record.get("schema_name") == "DoclingDocument":
+        try:
+            record = _of_docling(record)
+        except (AttributeError, TypeError) as error:
+            raise DocumentError("a part of the DoclingDocument is no object with the fields of its kind") from error
     known = {"text", "sections", *TEXT_FIELDS, *_TITLES, *IDS}
     others = {key: _OWNER.sub("", _CAPITAL.sub("_", key).lower()) for key in record if key not in known}
     renamed = {key: name for key, name in others.items() if name != key and name in known and name not in record}
@@ -270,11 +340,11 @@ def _divide_description(found: dict[str, list[tuple[str, str]]]) -> None:
 
 def count_unread(record: Mapping[str, Any], read: set[str], shown: list[str], left_out: Counter[str]) -> None:
     """Count the words of fields that are neither text nor metadata; those in `read` are known to be one of these."""
-    for name in BIBLIOGRAPHIES:
+    for name, reason in COUNTED.items():
         if isinstance(record.get(name), dict | list) and name not in read:
-            left_out[reasons.REFERENCES] += len(record[name])
+            left_out[reason] += len(record[name])
     for name, value in record.items():
-        if name not in (*read, *BIBLIOGRAPHIES) and (unread := [*_texts_in(value)]):
+        if name not in (*read, *COUNTED) and (unread := [*_texts_in(value)]):
             left_out[reasons.FIELDS] += n_lost(unread, shown)  # each by itself, because fields repeat each other
 
 

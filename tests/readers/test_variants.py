@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from engine.readers import Unreadable, read_bytes
 from tests.readers.made import pdf_bytes
 from tests.readers.test_docx_parts import numbered, word_of
 from tests.readers.test_kinds import documents, html, jats, latex, odt, prose, tei, word_run
@@ -132,6 +133,39 @@ _BOOK_META = (
     "<book-meta><book-id>b1</book-id><book-title-group><book-title>On Locks</book-title></book-title-group>"
     "<pub-date><year>2015</year></pub-date></book-meta>"
 )
+
+
+def _item(place: str, label: str, *children: str, **fields: object) -> dict[str, object]:
+    return {"self_ref": place, "label": label, "children": [{"$ref": child} for child in children]} | fields
+
+
+_OF_DOCLING = {
+    "schema_name": "DoclingDocument", "name": "locks", "pages": {"1": {"page_no": 1}},
+    "body": _item("#/body", "unspecified", "t/0", "t/1", "t/2", "g/0", "tab/0", "p/0", "g/1"),
+    "groups": [_item("g/0", "list", "t/3"), _item("g/1", "inline", "t/4", "t/5")],
+    "texts": [_item("t/0", "page_header", text="River J", content_layer="furniture"),
+              _item("t/1", "title", text="Silt"), _item("t/2", "section_header", text="Gates", level=1),
+              _item("t/3", "list_item", text="oak", marker="1."), _item("t/4", "text", text="See"),
+              _item("t/5", "formula", text=r"\frac{a}{b}"), _item("t/6", "caption", text="Depths"),
+              _item("t/7", "caption", text="A core."), _item("t/8", "text", text="Lost words.")],
+    "tables": [_item("tab/0", "table", captions=[{"cref": "t/6"}], data={"grid": [
+        [{"text": "Site", "start_row_offset_idx": 0, "start_col_offset_idx": 0}] * 2, [{"text": "Goole"}, {"text": 3}]]
+    })],
+    "pictures": [_item("p/0", "picture", "t/7", captions=[{"$ref": "t/7"}])],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_a_document_of_docling_is_read_in_the_order_of_its_body(name: str) -> None:
+    (document,) = documents(name, json.dumps(_OF_DOCLING))
+    assert " ".join(document.text.split()) == "Silt Gates 1. oak Depths Site Goole | 3 A core. See a/b"
+    assert (document.title, [one.heading for one in document.sections][-1]) == ("Silt", "Gates")
+    counts = {"figures": 1, "running_heads": 1, "field_words": 2}
+    assert {name: document.left_out[name] for name in counts} == counts
+    broken = json.dumps(_OF_DOCLING | {"texts": [_item("t/1", "text", captions="none")]})
+    assert all(isinstance(one, Unreadable) for one in read_bytes(broken.encode(), name))
+
+
 
 
 @pytest.mark.parametrize(
