@@ -43,6 +43,7 @@ USUAL = Fields()
 
 _BORDER = re.compile(r"(?<!\s)\s++(?:and|und|et|y|&)\s+|(?:(?<!\s)\s*+)?,\s*+(?:and|&)\s+")
 _MAIL = re.compile(r"\s?<[^<>\s@]{1,80}@[^<>\s]{1,80}>")
+_YEARS_OF_LIFE = re.compile(r",? \(?(?:\d{4}\??\s?[-\u2013]\s?(?:\d{4}\??)?|[bd]\. \d{4})\)?\.?(?=;|$)")
 _COMMA = re.compile(r"(?:(?<!\s)\s*+)?,\s*")
 _SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|ph\.?\s?d|m\.?d|esq|dr|prof|inc|ltd|llc|gmbh|corp)\.?$", re.IGNORECASE)
 _ORGANISATION = re.compile(
@@ -70,7 +71,7 @@ def typed_scalar(raw: str) -> str | int | float | bool:
 
 def split_names(text: str) -> list[str]:
     """The names in a line; "Vane, Ann" is one name, and so is an organisation with "and" in its name."""
-    text = " ".join(_MAIL.sub("", text).split(" ")).strip(" ,;")
+    text = _YEARS_OF_LIFE.sub("", " ".join(_MAIL.sub("", text).split(" ")).strip(" ,;"))
     if ";" in text or "\n" in text:
         return _distinct(re.split(r"(?:(?<!\s)\s*)?[;\n]\s*", text))
     parts = [part for border in _BORDER.split(text) for part in _commas(border)]
@@ -219,17 +220,38 @@ def case_fields(text: str) -> dict[str, MetadataValue]:
     if court is not None:
         fields["court"] = " ".join(court.group().split()).strip(",")
     if date is not None:
-        month = _MONTHS.index(date["month"].lower()) + 1
-        fields |= {"date": f"{date['year']}-{month:02}-{int(date['day']):02}", "year": int(date["year"])}
+        fields |= {"date": iso_date(date.group()), "year": int(date["year"])}
     return fields
+
+
+def iso_date(text: str) -> str:
+    """A date in ISO form, as far as it is given: "2019-07-04", "2019-07" or "2019"; "" without a year."""
+    if match := _ISO.search(text):
+        return match.group()
+    match = _DATE.search(text) or _DAY_FIRST.search(text) or _MONTH_ALONE.search(text)
+    if match is None:
+        year = _YEAR.search(text)
+        return year.group() if year else ""
+    month = next(number for number, name in enumerate(_MONTHS, 1) if name[:3] == match["month"][:3].lower())
+    day = match.groupdict().get("day")
+    return f"{match['year']}-{month:02}" + (f"-{int(day):02}" if day else "")
+
+
+def date_of_parts(year: str, month: str, day: str) -> str:
+    """An ISO date, as far as it is given, of a month by its number or its name."""
+    if not month.isdecimal():
+        return iso_date(f"{day} {month} {year}")
+    return iso_date("-".join(part.zfill(2) for part in (year, month, day) if part))
 
 
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
            "november", "december")  # fmt: skip
-_DATE = re.compile(rf"\b(?P<month>{'|'.join(_MONTHS)})\s+(?P<day>\d{{1,2}}),?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
-_DAY_FIRST = re.compile(
-    rf"\b(?P<day>\d{{1,2}})\s+(?P<month>{'|'.join(_MONTHS)})\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE
-)
+_MONTH = rf"(?P<month>(?:{'|'.join(_MONTHS)})\b|(?:{'|'.join(name[:3] for name in _MONTHS)}|sept)\b\.?)"
+_DATE = re.compile(rf"\b{_MONTH}\s+(?P<day>\d{{1,2}}),?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
+_DAY_FIRST = re.compile(rf"\b(?P<day>\d{{1,2}})\.?\s+{_MONTH},?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
+_MONTH_ALONE = re.compile(rf"\b{_MONTH},?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
+_ISO = re.compile(r"\b[12]\d{3}-[01]\d(?:-[0-3]\d)?(?!\d)")
+_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _DECIDED = re.compile(rf"\b(?:decided|filed|dated|entered|issued|opinion)\W{{1,5}}{_DATE.pattern}", re.IGNORECASE)
 _DOCKET = re.compile(
     r"\b(?:case|docket|civil|cause|criminal|action|index)?[ \t]*(?:action[ \t]*)?nos?\.?:?[ \t]*"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from lxml import etree
 
 from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import Blocks
+from engine.readers.fields import date_of_parts, iso_date
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, tex_text, words, write
 from engine.text.cleaning import one_line
 from engine.text.document import KIND, Document, MetadataValue, Scalar
@@ -31,7 +33,9 @@ _CITED = frozenset(["element-citation", "mixed-citation", "nlm-citation", "citat
 _PROSE = {"ref-list": ("{*}p", "{*}note"), "ref": ("{*}note",)}  # what is said beside references
 _PARTS = ("front-matter", "body", "book-body", "book-part", "floats-group", "floats-wrap", "back", "book-back")
 _METAS = ("{*}front/{*}article-meta", "{*}book-part-meta", "{*}book-meta", ".//{*}article-meta")
-_TITLES = ("{*}title-group/{*}article-title", "{*}title-group/{*}title", "{*}book-title-group/{*}book-title")
+_TITLES = ("{*}title-group/{*}article-title", "{*}title-group/{*}title", "{*}book-title-group/{*}book-title",
+           "{*}product/{*}source")  # fmt: skip  # that of a review is the book's
+_IDS = {"doi": "doi", "pmid": "pmid", "pmc": "pmc", "pmcid": "pmc"}
 _NAMES = ("name", "string-name", "collab", "institution", "on-behalf-of")
 
 
@@ -44,7 +48,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     whole, blocks = root if whole is None else whole, Blocks()
     meta = next((one for path in _METAS for one in whole.iterfind(path)), etree.Element("article-meta"))
     markup.lift(meta, frozenset(["fn"]), frozenset(["article-title", "subtitle"]))
-    shown = next((one for path in _TITLES for one in meta.iterfind(path)), None)
+    shown = next((one for path in _TITLES for one in meta.iterfind(path) if words(one)), None)
     group = None if shown is None else shown.getparent()
     number = "" if group is None else f"{words(group.find('{*}label'))} "  # of a chapter
     title = markup.NOTE_MARK.sub("", rendered(shown, _GRAMMAR)).removeprefix(number)
@@ -72,7 +76,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     fronts = root.iterchildren("{*}front", "{*}book-meta", "{*}collection-meta")
     for front in (*fronts, *whole.iterfind("{*}book-part-meta")):
         markup.leave_outside(front, text, reasons.FRONT_MATTER, blocks, [journal, *_described(meta)])
-    return blocks.document(doc_id, source, title, _metadata(meta, journal) | _kinds(root))
+    return blocks.document(doc_id, source, title, _metadata(whole, meta, journal) | _kinds(root))
 
 
 def _write_parts(article: Element, blocks: Blocks) -> None:
@@ -184,7 +188,7 @@ _GRAMMAR = Grammar(
     items=frozenset(["list-item"]),
     rows=frozenset(["tr", "row"]),
     cells=frozenset(["td", "th", "entry"]),
-    breaks=frozenset(["break"]),
+    breaks=frozenset(["break", "hr"]),
     verbatim=frozenset(["preformat", "code"]),
     heading=_heading,
     left_out=_left_out,
@@ -203,11 +207,13 @@ def _described(meta: Element) -> list[Element]:
     return [element for path in (*people, *tags) for element in meta.iterfind(path)]
 
 
-def _metadata(meta: Element, journal: Element | None) -> dict[str, MetadataValue]:
+def _metadata(whole: Element, meta: Element, journal: Element | None) -> dict[str, MetadataValue]:
     """The fields of the article that are not empty, under the names that TEI and LaTeX also use."""
-    fields: dict[str, MetadataValue] = {"authors": [*_authors(meta)], "journal": words(journal)}
+    chapters = whole.iterfind(".//{*}book-part-meta/{*}contrib-group")
+    authors = _authors(meta.iterfind("{*}contrib-group")) or dict.fromkeys(_authors(chapters))
+    fields: dict[str, MetadataValue] = {"authors": [*authors], "journal": words(journal)}
     for identifier in meta.iterfind("{*}article-id"):
-        if (kind := identifier.get("pub-id-type")) in ("doi", "pmid", "pmc"):
+        if (kind := _IDS.get(identifier.get("pub-id-type"))) is not None:
             fields[kind] = words(identifier)
     dates = [_date_of(date) for date in meta.iterfind("{*}pub-date")]
     first = min(filter(None, dates), key=lambda date: (date[:4], -len(date), date), default="")
@@ -216,10 +222,10 @@ def _metadata(meta: Element, journal: Element | None) -> dict[str, MetadataValue
     return {field: value for field, value in fields.items() if value}
 
 
-def _authors(meta: Element) -> list[str]:
+def _authors(groups: Iterable[Element]) -> list[str]:
     people = [
         person
-        for group in meta.iterfind("{*}contrib-group")
+        for group in groups
         for person in group.iter("{*}contrib")
         if person.get("contrib-type", group.get("content-type") or "author").lower().startswith("author")
         if next(person.iterancestors("{*}contrib", "{*}collab"), None) is None
@@ -228,12 +234,9 @@ def _authors(meta: Element) -> list[str]:
 
 
 def _date_of(date: Element) -> str:
-    """An ISO date, as far as it is given in digits; "" without a year."""
-    year, *parts = (words(date.find(f"{{*}}{part}")) for part in ("year", "month", "day"))
-    if not re.fullmatch(r"\d{4}", year):
-        return ""
-    whole = parts if all(re.fullmatch(r"\d{1,2}", part) for part in parts) else []
-    return "-".join([year, *(part.zfill(2) for part in whole)])
+    """An ISO date, as far as it is given; "" without a year."""
+    parts = [words(date.find(f"{{*}}{part}")) for part in ("year", "month", "day")]
+    return date_of_parts(*parts) or iso_date(date.get("iso-8601-date") or words(date))
 
 
 def person_name(person: Element) -> str:

@@ -155,13 +155,14 @@ def tex_text(tex: str) -> str:
 
 _TOKENS = frozenset(["mi", "mn", "mo", "ms", "mtext", "ci", "cn"])
 _RELATIONS = frozenset("=<>≤≥≠≈≡∼∝→←↔⇒∈∉⊂⊆+−±×·,")
+_CELL_BORDER = re.compile(r", ?(?=[=<>≤≥≠≈≡]|$)")  # of an aligned equation, or of a blank cell
 _PRESENTED: Mapping[str, Callable[[list[str]], str]] = {
     "mfrac": lambda parts: "/".join(map(_grouped, parts)),
     "msup": _scripted("^"), "msub": _scripted("_"), "msubsup": _scripted("_^"), "munder": _scripted("_"),
     "mover": _scripted("^"), "munderover": _scripted("_^"), "mmultiscripts": _scripted("_^_^"),
     "msqrt": lambda parts: f"√({''.join(parts)})",
     "mroot": lambda parts: f"{parts[1] if len(parts) > 1 else ''}√({''.join(parts[:1])})",
-    "mtable": "; ".join, "mtr": ", ".join, "mlabeledtr": ", ".join,
+    "mtable": "; ".join, **dict.fromkeys(["mtr", "mlabeledtr"], lambda cells: _CELL_BORDER.sub(" ", ", ".join(cells))),
     "mfenced": lambda parts: f"({', '.join(parts)})", "mphantom": lambda parts: "", "apply": " ".join,
 }  # fmt: skip
 
@@ -482,7 +483,7 @@ class _Walk:
             if tag in grammar.items:
                 self._prefix = ""
         elif tag in grammar.words:
-            self._is_apart = True
+            self._is_apart = not node.tail  # letters behind it are of the same word: "Wien" and "s"
         elif grammar.is_raised(node):
             self._end_raised(node)
         if tag in grammar.sections:
@@ -503,7 +504,7 @@ class _Walk:
         start = self._raised.pop() if self._raised else len(self._buffer)
         text = "".join(self._buffer[start:])
         if text.strip():
-            before = "".join(self._buffer[max(0, start - 8) : start])[-8:]
+            before = "".join(self._buffer[max(0, start - 24) : start])[-24:]
             inside = (node, node.getparent(), *node.iterchildren(etree.Element))
             is_link = any(local_name(one) in _LINKS and words(one) == text.strip() for one in inside if one is not None)
             self._buffer[start:] = [raised(before, text, is_link=is_link)]

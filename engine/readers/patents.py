@@ -6,7 +6,9 @@ That text of the USPTO (APS) has a field a line, under a code of four characters
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 
 from lxml import etree
@@ -15,7 +17,7 @@ from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import Blocks, several
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
-from engine.text.cleaning import one_line
+from engine.text.cleaning import one_line, raised
 from engine.text.document import Document, MetadataValue, Unreadable
 
 _START = re.compile(r"^PATN[ \t]*$", re.MULTILINE)
@@ -57,6 +59,7 @@ def _patent(text: str, doc_id: str, source: str) -> Document:
             elif code == "NUM":
                 number = value.strip()
             elif code != "STM":
+                value = _SCRIPT.sub(_script, _LETTER.sub(_letter, value))
                 blocks.add(value if code in _VERBATIM else one_line(_numbered(number, value)))
                 number = ""
         elif group in _CITED:
@@ -64,6 +67,33 @@ def _patent(text: str, doc_id: str, source: str) -> Document:
         elif (group, code) not in _APS_USED:
             blocks.left_out[reasons.FRONT_MATTER] += len(value.split())
     return blocks.document(doc_id, source, title, _metadata(fields, values))
+
+
+_SCRIPT = re.compile(
+    r"(?P<before>\S?)\.su(?P<kind>[pb])\.(?P<text>[-+]?[\w,+-]{1,12}\b[+-]?)"
+    r"(?P<blank> (?=[A-Z][a-z]?(?![a-z])|[(]|--))?"
+)
+_LETTER = re.compile(r"\.(?P<name>[A-Za-z]{2,8}|\+-)\.")
+_SIGNS = {
+    "degree": "°", "times": "×", "+-": "±", "about": "~", "ltoreq": "≤", "gtoreq": "≥", "noteq": "≠", "fwdarw": "→",
+    "apprxeq": "≈", "infin": "∞", "intg": "∫", "dbd": "=", "tbd": "≡", "sctn": "§",
+}  # fmt: skip
+
+
+def _letter(match: re.Match[str]) -> str:
+    """A Greek letter or a sign by its name between points, as typed text has them."""
+    case = "SMALL" if match["name"].islower() else "CAPITAL"
+    greek = f"GREEK {case} LETTER {match['name'].upper().replace('LAMBDA', 'LAMDA')}"
+    with suppress(KeyError):
+        return _SIGNS.get(match["name"]) or unicodedata.lookup(greek)
+    return match.group()
+
+
+def _script(match: re.Match[str]) -> str:
+    """A script, of which ".sup." or ".sub." is the mark; a lower one ends with a blank inside of a formula."""
+    is_upper = match["kind"] == "p"
+    shown = raised(match["before"], match["text"]) if is_upper else match["text"]
+    return f"{match['before']}{shown}{(match['blank'] or '') if is_upper else ''}"
 
 
 def _numbered(number: str, text: str) -> str:
@@ -373,7 +403,7 @@ def _name_of(party: Element) -> str:
         return words(next(party.iter(f"{{*}}{tag}"), None))
 
     names = [f"{part(given)} {part(family)}" for given, family in _PERSONS] + [part(tag) for tag in _WHOLE_NAMES]
-    return re.sub(r" \[[A-Z]{2}\]$", "", next(filter(None, map(one_line, names)), ""))
+    return re.sub(r" \[[A-Z]{2}\]$", "", next(filter(None, map(one_line, names)), "")).rstrip(" ,")
 
 
 def _present(data: _Bibliography) -> dict[str, MetadataValue]:

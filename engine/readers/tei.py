@@ -124,8 +124,8 @@ _BLOCKS = frozenset([
     "titlePart", "trailer",
 ])  # fmt: skip
 _WORDS = frozenset([
-    "author", "biblScope", "date", "forename", "orgName", "placeName", "publisher", "pubPlace", "surname", "title",
-    "s", "w",
+    "addrLine", "author", "biblScope", "date", "forename", "orgName", "placeName", "publisher", "pubPlace", "surname",
+    "title", "s", "w",
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,

@@ -20,6 +20,7 @@ from engine.errors import DocumentError
 from engine.readers import jats, patents, tei
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, several
+from engine.readers.fields import date_of_parts, iso_date
 from engine.readers.markup import (
     MARKED,
     Element,
@@ -59,7 +60,7 @@ _INLINE = frozenset([
     "docTitle", "docNumber", "docDate", "party", "judge", "person", "organization", "neutralCitation", "courtType",
     "shortTitle", "quoted", "remark", "entity", "location", "emphasis", "citation", "link", "mod", "affectedDocument",
 ])  # fmt: skip
-_BREAKS = frozenset(["br", "eol", "eop", "lb", "line-break"])
+_BREAKS = frozenset(["br", "eol", "eop", "lb", "line-break", "vspace"])
 _VERBATIM = frozenset(["artwork", "sourcecode", "programlisting", "pre", "screen", "literallayout"])
 _NOTES = frozenset(["authorialNote", "footnote", "fn", "NOTE"])
 _PARAGRAPHS = frozenset(["p", "t", "para", "text", "P", "ALINEA", "TXT"])
@@ -76,6 +77,7 @@ _REASONS = {
 _OF_THE_FRONT = frozenset([
     "author", "authorgroup", "keyword", "keywordset", "area", "workgroup", "seriesInfo", "date",
 ])  # fmt: skip
+_PARTS = ("year", "month", "day")  # of the date of an RFC
 _PEOPLE = ("{*}info//{*}author", "{*}author/{*}name", ".//{http://purl.org/dc/elements/1.1/}creator")
 _TITLES = ("official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title", "SUBJECT")
 _ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urlset", "manifest", "math", "stylesheet"])
@@ -276,7 +278,7 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
     dates = [
         value
         for date in root.iter("{*}FRBRdate", "{*}date", "{*}docDate", "{*}PubDate")
-        if (value := date.get("date") or _rfc_date(date) or words(date))
+        if (value := date.get("date") or date_of_parts(*(date.get(part) or "" for part in _PARTS)) or words(date))
     ]
     years = [int(match.group()) for date in dates if (match := re.search(r"\b(?:1[5-9]|20)\d\d\b", date))]
     names = [
@@ -297,14 +299,10 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         "id": words(root.find("{*}id")) if local_name(root) == "entry" else "",
         "pmid": words(root.find("{*}MedlineCitation/{*}PMID")),
         "journal": words(root.find(".//{*}Journal/{*}Title")),
-        "date": dates[0] if dates else "",
+        "date": (iso_date(dates[0]) or dates[0]) if dates else "",
         "year": years[0] if years else None,
     }
     return {field: value for field, value in fields.items() if value}
-
-
-def _rfc_date(date: Element) -> str:
-    return " ".join(value for part in ("day", "month", "year") if (value := date.get(part)))
 
 
 def _write_attributes(root: Element) -> None:
@@ -320,9 +318,9 @@ def _write_attributes(root: Element) -> None:
     for paragraph in root.iter("{*}t"):
         if paragraph.get("hangText"):
             paragraph.text = f"{paragraph.get('hangText')} {(paragraph.text or '').lstrip()}"
-    for reference in root.iter("{*}xref"):
-        if not words(reference) and reference.get("target"):
-            reference.text = f"[{reference.get('target')}]"
+    for reference in root.iter("{*}xref", "{*}relref", "{*}contact"):
+        shown = reference.get("fullname") or (f"[{target}]" if (target := reference.get("target")) else "")
+        reference.text = reference.text if words(reference) else shown
 
 
 def _mend_numbers(root: Element) -> None:

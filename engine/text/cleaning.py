@@ -35,6 +35,7 @@ _UNSPACED = f"{_SOUTHEAST}\u3001-\u3029\u3030-\u30ff\u3400-\u9fff\uf900-\ufaff\u
 _UNSPACED_CHAR = re.compile(f"[{_UNSPACED}]")
 _UNSPACED_BREAK = re.compile(f"(?<=[{_UNSPACED}])[ \\t]*\\n\\s*(?=[{_UNSPACED}])")
 _SOFT_BREAK = re.compile("\u00ad[ \\t]*\\n\\s*")
+_IN_BRACKETS = re.compile(r"[(\[][\d,; \u2013-]*[,;\u2013-]$")
 _ROMAN = re.compile(r"(?:^|(?<![^\W\d_]))[IVXLCDM]+$")
 
 
@@ -141,7 +142,8 @@ def raised(before: str, text: str, *, is_link: bool = False) -> str:
     if not before.strip():
         return f"{text} " if mark.isalnum() else text
     is_negative = mark[:1] in "-+\u2212\u2013" and mark[1:2].isdigit() and before[-1].isalnum()
-    if before[-1].isspace() or before[-1] in "([{" or not (mark[:1].isalnum() or is_negative):
+    is_apart = before[-1].isspace() or before[-1] in "([{" or _IN_BRACKETS.search(before)
+    if is_apart or not (mark[:1].isalnum() or is_negative):
         return text
     if (
         mark.isalpha()

@@ -258,13 +258,18 @@ PA1  (a) a pump.
         ("a.txt", _APS, "Taxol process of interest",
          ["Abstract\n\nDescribed is a process of pumps.", "BACKGROUND\n\nPumps are old.", "1. A process comprising:"],
          {"number": "US5700647", "inventors": ["Bruno Gabetta"], "left_out_references": 1}),
+        ("a.xml", _GRANT.replace("1. A pump.", "2-5. (canceled)"), "Rotor pump", ["Claims\n\n2-5. (canceled)"], {}),
+        ("a.xml", "<doc xmlns:d='http://purl.org/dc/elements/1.1/'><coredata><d:title>Silt</d:title><d:creator>Ann Vane"
+                  "</d:creator></coredata><originalText><p>Silt fills the locks.</p></originalText></doc>", "Silt",
+         ["Silt fills the locks."], {"authors": ["Ann Vane"]}),
         ("a.xml", "<book><info><title>Eels</title></info><chapter><title>One</title><para>The eels <em>hide"
                   "</em> in mud."
                   "</para></chapter></book>", "Eels", ["One\n\nThe eels hide in mud."], {}),
         ("a.xml", "<doc><absatz>Die Aale leben <fett>hier</fett> gern.</absatz><absatz>Otter auch.</absatz></doc>", "a",
          ["Die Aale leben hier gern.\n\nOtter auch."], {}),
     ],
-    ids=["judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps", "book", "unknown"],
+    ids=["judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps", "canceled", "elsevier",
+         "book", "unknown"],
 )  # fmt: skip
 def test_formats_of_law_and_patents(
     name: str, data: str, title: str, present: Sequence[str], fields: dict[str, object]
@@ -539,6 +544,9 @@ _COLLAB = (
         ("a.tex", latex("Text.", r"\author{Ann Vane}\collaboration{Weir Consortium}"), ["Ann Vane", "Weir Consortium"]),
         ("a.tei", "<TEI><teiHeader><fileDesc><titleStmt><title>W</title><author>Ann Vane and Rin Okabe</author>"
                   "</titleStmt></fileDesc></teiHeader><text><body><p>x</p></body></text></TEI>", _THREE[:2]),
+        *(("a.tei", f"<TEI><teiHeader><titleStmt><title>W</title><author>{author}</author></titleStmt></teiHeader>"
+                    "<text><body><p>x</p></body></text></TEI>", ["Vane, Ann"]) for author in (
+            "Vane, Ann, 1870-1940", "Vane, Ann, 1870–.", "Vane, Ann (1870-1940)", "Vane, Ann, b. 1870")),
         ("a.md", '---\nauthor: "Vane, Ann; Okabe, Rin"\n---\n\nText of it.\n', ["Vane, Ann", "Okabe, Rin"]),
         ("a.md", "---\nauthor:\n- family: Vane\n  given: Ann\n---\n\nText of it.\n", ["Ann Vane"]),
         ("a.xml", jats("<contrib-group><contrib><name-alternatives><name><surname>Vane</surname><given-names>Ann"

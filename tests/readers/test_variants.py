@@ -70,6 +70,10 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
             '{"start": 3, "end": 9999999999}]'}}}, "Locks Abstract Aim. Intro One.",
          {"left_out_references": 1}),
         ({"sections": [{"heading": "Aim", "text": "One."}, {"heading": "", "text": "Two."}]}, "Aim One. Two.", {}),
+        ({"facts": ["1. She moored."], "law": ["2. It holds."], "tldr": "She won."},
+         "Facts 1. She moored. Law 2. It holds. Summary She won.", {}),
+        ({"celex_id": "3", "recitals": ",\nWeirs are old.", "main_body": ["Article 1\nWeirs stay."], "attachments":
+            "Done."}, ", Weirs are old. Article 1 Weirs stay. Done.", {"celex_id": "3"}),
         ({"abstract_inverted_index": {"herons": [1], "Grey": [0]}}, "Abstract Grey herons", {}),
     ],
 )  # fmt: skip
@@ -129,10 +133,6 @@ _BOOK_PART = (
     "gates.</p></abstract></book-part-meta><body><p>Gates are old.</p><sec><title>Oak</title><p>It lasts."
     "</p></sec></body></book-part>"
 )
-_BOOK_META = (
-    "<book-meta><book-id>b1</book-id><book-title-group><book-title>On Locks</book-title></book-title-group>"
-    "<pub-date><year>2015</year></pub-date></book-meta>"
-)
 
 
 def _item(place: str, label: str, *children: str, **fields: object) -> dict[str, object]:
@@ -166,13 +166,17 @@ def test_a_document_of_docling_is_read_in_the_order_of_its_body(name: str) -> No
     assert all(isinstance(one, Unreadable) for one in read_bytes(broken.encode(), name))
 
 
+_BOOK_META = (
+    "<book-meta><book-id>b1</book-id><book-title-group><book-title>On Locks</book-title></book-title-group>"
+    "<pub-date><year>2015</year></pub-date></book-meta>"
+)
 
 
 @pytest.mark.parametrize(
     ("data", "title", "text", "fields"),
     [
         (f"<book>{_BOOK_META}<book-body>{_BOOK_PART}</book-body></book>", "On Locks",
-         "On Locks 1 Gates On gates. Gates are old. Oak It lasts.", {"year": 2015}),
+         "On Locks 1 Gates On gates. Gates are old. Oak It lasts.", {"year": 2015, "authors": ["Rin Okabe"]}),
         (f"<book-part-wrapper>{_BOOK_META}{_BOOK_PART}</book-part-wrapper>", "Gates",
          "Gates Abstract On gates. Gates are old. Oak It lasts.", {"authors": ["Rin Okabe"]}),
     ],
@@ -324,6 +328,9 @@ def _numbered(level: int, number: str) -> str:
 def _cell(note: str) -> str:
     cells = "".join(f"<t:table-cell><text:p>{text}</text:p></t:table-cell>" for text in (f"Oak{note}", "elm"))
     return f'<t:table xmlns:t="t"><t:table-row>{cells}</t:table-row></t:table>'
+
+
+_CITED = "<xref ref-type='bibr'>1</xref>,"
 
 
 @pytest.mark.parametrize(
@@ -488,6 +495,20 @@ def _cell(note: str) -> str:
         ("a.json", '{"sections": [{"heading": "h", "text": "The judg-\\nment of the reser-\\nvoir"}]}',
          "h The judgment of the reservoir"),
         ("a.json", '{"claims": ["A pump.", "A gate."]}', "Claims 1. A pump. 2. A gate."),
+        *(("a.xml", jats("", f"<p>{words}</p>"), text) for words, text in (
+            (f"Eels [{_CITED}<xref ref-type='bibr'>2</xref>] hide, CO<sub>2</sub>.", "Eels [1,2] hide, CO2."),
+            ("It rose.<xref ref-type='bibr'>1</xref>,<xref ref-type='bibr'>2</xref>", "It rose.^1,^2"),
+            ("<table><tr><td>1<hr/>2</td><td>3</td></tr></table>", "1 2 | 3"),
+            ("<math><mtable><mtr><mtd><mi>x</mi></mtd><mtd><mo>=</mo><mi>y</mi></mtd></mtr></mtable></math>", "x = y"),
+        )),
+        *(("a.xml", tei(f"<p>{words}</p>"), text) for words, text in (
+            ("<address><addrLine>Goole</addrLine><addrLine>Lock 3</addrLine></address>", "Goole Lock 3"),
+            ("<placeName>Hull</placeName>s, <surname>Vane</surname><surname>Lime</surname>", "Hulls, Vane Lime"),
+        )),
+        ("a.xml", "<rfc><middle><t>Words of it<vspace/>are by <contact fullname='Ann Vane'/>.</t></middle></rfc>",
+         "Words of it are by Ann Vane."),
+        ("a.txt", "PATN\nWKU  1\nDETD\nPAR  H.sub.2 O, 25.degree. C., 10.sup.-3 m of .beta.-oak, R.sub.1 is it.",
+         "Detailed description H2O, 25° C., 10^-3 m of β-oak, R1 is it."),
         ("a.txt", "\f".join(f"CHAPTER {n}\n\nThe {it} rose.\n\nThe {it} fell." for n, it in enumerate("abcde", 1)),
          " ".join(f"CHAPTER {n} The {it} rose. The {it} fell." for n, it in enumerate("abcde", 1))),
     ],
@@ -609,9 +630,27 @@ def test_an_answer_of_ops_can_be_json() -> None:
     )  # fmt: skip
 
 
-def test_the_date_of_an_article_is_the_earliest() -> None:
-    dates = "<pub-date><year>2020</year></pub-date><pub-date><day>3</day><month>4</month><year>2020</year></pub-date>"
-    assert documents("a.xml", jats(dates, "<p>Oak</p>"))[0].metadata == {"date": "2020-04-03", "year": 2020}
+@pytest.mark.parametrize(
+    "dates",
+    [
+        "<pub-date><year>2020</year></pub-date><pub-date><day>3</day><month>4</month><year>2020</year></pub-date>",
+        "<pub-date><day>3</day><month>Apr</month><year>2020</year></pub-date>",
+        "<pub-date><string-date>April 3, 2020</string-date></pub-date>",
+        '<pub-date iso-8601-date="2020-04-03"/>',
+    ],
+)
+def test_the_date_of_an_article_is_the_earliest(dates: str) -> None:
+    metadata = documents("a.xml", jats(dates, "<p>Oak</p>"))[0].metadata
+    assert (metadata["date"], metadata["year"]) == ("2020-04-03", 2020)
+
+
+def test_a_review_without_a_title_has_that_of_its_book_and_an_id_of_pmc_has_two_spellings() -> None:
+    front = (
+        '<article-id pub-id-type="pmcid">PMC7</article-id><title-group><article-title/></title-group>'
+        "<product><source>On Locks</source></product>"
+    )
+    (document,) = documents("a.xml", jats(front, "<p>Good.</p>"))
+    assert (document.title, document.text, document.metadata["pmc"]) == ("On Locks", "On Locks\n\nGood.", "PMC7")
 
 
 @pytest.mark.parametrize("between", ['\n<?xml version="1.0"?>', "<?xml version='1.0'?>", "\n<!DOCTYPE a SYSTEM 'b'>\n"])
