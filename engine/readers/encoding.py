@@ -222,9 +222,13 @@ class Archive:
     def __contains__(self, name: str) -> bool:
         return name in self._sizes or _folded(name) in self._names
 
+    def named(self, suffixes: tuple[str, ...]) -> Iterator[str]:
+        """The members with one of the suffixes."""
+        return (name for name in self._sizes if name.lower().endswith(suffixes))
+
     def size_of(self, suffixes: tuple[str, ...]) -> int:
         """Bytes of the members with one of the suffixes, unpacked."""
-        return sum(size for name, size in self._sizes.items() if name.endswith(suffixes))
+        return sum(self._sizes[name] for name in self.named(suffixes))
 
     def read(self, name: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
         """The bytes of a member.

@@ -382,8 +382,11 @@ def _initial(picture: Element) -> str:
 def _reason_of_looks(element: Element, names: str) -> str | None:
     """The reason to leave out an element by its class, its style and its state; None for none."""
     roles = " ".join(value for name, value in element.items() if name.endswith(("role", "type")))
-    is_page = _STAR_PAGE.search(names) or _PAGE_BREAK.search(roles)
-    if is_page and element.tag not in _BLOCKS and markup.n_words(element) <= 3:
+    is_break = _PAGE_BREAK.search(roles)
+    is_page = is_break or (
+        _STAR_PAGE.search(names) and (element.tag not in _BLOCKS or markup.words(element).strip("[]()- ").isdigit())
+    )
+    if is_page and markup.n_words(element) <= 3:
         return reasons.RUNNING_HEADS
     if _EDIT_LINKS.search(names):
         return reasons.NAVIGATION
@@ -596,7 +599,7 @@ def read_book(data: bytes, doc_id: str, source: str) -> Document:
     guides = package.iterfind("{*}guide/{*}reference[@type='toc']")
     contents = {member_name(unquote(guide.get("href") or ""), folder) for guide in guides}
     contents.update(_contents_pages(package, folder, archive))
-    for name in _chapters(package, folder):
+    for name in _chapters(package, folder, blocks):
         if name in protected or name not in archive:
             blocks.left_out[reasons.PARTS] += 1
             continue
@@ -624,25 +627,36 @@ def read_book(data: bytes, doc_id: str, source: str) -> Document:
 
 
 def _package_name(archive: Archive) -> str:
-    container = parse_safely(archive.read(_CONTAINER))
-    root = container.find(".//{*}rootfile")
-    name = root.get("full-path") if root is not None else None
-    if not name:
-        raise DocumentError(f"its {_CONTAINER} names no book; save it as EPUB")
-    return member_name(name, "")
+    """The member that lists the others: the one that the container names, else the first of its kind."""
+    failure = DocumentError(f"its {_CONTAINER} names no book; save it as EPUB")
+    names: list[str] = []
+    try:
+        roots = parse_safely(archive.read(_CONTAINER)).iterfind(".//{*}rootfile")
+        names = [member_name(root.get("full-path") or "", "") for root in roots]
+    except DocumentError as error:
+        failure = error
+    for name in (*names, *archive.named((".opf",))):
+        with suppress(DocumentError):
+            archive.read(name)
+            return name
+    raise failure
 
 
-def _chapters(package: Element, folder: str) -> Iterator[str]:
-    """Members of the archive in reading order, each once."""
+def _chapters(package: Element, folder: str, blocks: Blocks) -> Iterator[str]:
+    """Members of the archive in reading order, each once, and "" for one that is not listed; pictures are counted."""
     items = {item.get("id"): item for item in package.iterfind("{*}manifest/{*}item")}
     seen = set[str]()
     for reference in package.iterfind("{*}spine/{*}itemref"):
         item = items.get(reference.get("idref"))
-        if item is None or item.get("media-type") not in _CHAPTERS:
+        if item is not None and item.get("media-type") not in _CHAPTERS:
+            item = items.get(item.get("fallback"), item)
+        name = "" if item is None else member_name(unquote(item.get("href") or ""), folder)
+        if name in seen:
             continue
-        name = member_name(unquote(item.get("href") or ""), folder)
-        if name not in seen:
-            seen.add(name)
+        seen.add(name)
+        if item is not None and re.match("image/(?!svg)", item.get("media-type") or ""):
+            blocks.left_out[reasons.FIGURES] += 1
+        else:
             yield name
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
+from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers.encoding import decode
 from engine.readers.fields import case_fields, case_name, split_names, typed_scalar
@@ -379,6 +380,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
     marks of a sentence, else the file's name.
     """
     decoded, n_encoded = without_encoded(decode(data))
+    if decoded.startswith("{\\rtf"):
+        raise DocumentError("it is RTF; save it as .docx or .odt")
     if _APS.search(decoded, 0, 1_000):
         from engine.readers.patents import read_aps  # few texts are patents
 

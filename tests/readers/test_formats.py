@@ -189,6 +189,7 @@ def test_metadata_is_that_of_the_properties(name: str, data: bytes, metadata: Ma
         ("a.epub", zip_bytes({"a.txt": "x"}), "has no META-INF/container.xml"),
         ("a.epub", zip_bytes({"META-INF/container.xml": "<container/>"}), "names no book"),
         ("a.epub", epub_bytes({}), "no text"),
+        ("a.txt", rb"{\rtf1\ansi Oak\par}", "it is RTF"),
         ("a.epub", epub_bytes({"../../../../etc/passwd": "<p>x</p>"}), "no text"),
         ("a.epub", encrypted(*PAGES), "encrypted"),
         ("a.epub", damaged(epub_bytes({"a.xhtml": f"<p>{BODY}</p>"}), b"OEBPS/a.xhtml"), "damaged EPUB"),

@@ -28,6 +28,14 @@ _PICTURE = b"BI /W 1 /H 1 /BPC 8 /CS /G ID a EI\n"
 _PAGE = b"BT /F1 10 Tf 1 0 0 1 72 %d Tm (Half of a page of words that anybody can read \\001\\003) Tj ET\n"
 
 
+def _book(spine: str, items: str) -> bytes:
+    members = members_of(epub_bytes({"a.xhtml": f"<p>{BODY}</p>"}))
+    package = bytes(members["OEBPS/book.opf"]).decode().replace("</manifest>", f"{items}</manifest>")
+    references = "".join(f'<itemref idref="{name}"/>' for name in spine.split())
+    start, stop = package.index("<spine>"), package.index("</spine>")
+    return zip_bytes({**members, "OEBPS/book.opf": f"{package[:start]}<spine>{references}{package[stop:]}"})
+
+
 def document_of(data: bytes | str, name: str) -> Document:
     (found,) = read_bytes(data.encode() if isinstance(data, str) else data, name)
     assert isinstance(found, Document)
@@ -57,6 +65,14 @@ def document_of(data: bytes | str, name: str) -> Document:
          {"navigation_words": 1, "contents_words": 2}),
         ("a.epub", zip_bytes(members_of(epub_bytes({"a.xhtml": f"<p>{BODY}</p>", "b.xhtml": ""})) | {"OEBPS/b.xhtml":
          b"\xff" * 99}), {"damaged_parts": 1}),
+        *(("a.epub", data, counts) for data, counts in (
+            (_book("a.xhtml x y", '<item id="x" href="x.jpg" media-type="image/jpeg"/>'),
+             {"figures": 1, "damaged_parts": 1}),
+            (_book("x", '<item id="x" href="x.xml" media-type="text/x" fallback="a.xhtml"/>'), {}),
+            (epub_bytes({"a.xhtml": f"<p>{BODY}</p><p class='pagenum'>[12]</p><div role='doc-pagebreak'>13</div>"}),
+             {"running_heads": 2}),
+            (zip_bytes({**members_of(epub_bytes({"a.xhtml": f"<p>{BODY}</p>"})), "META-INF/container.xml": "<x"}), {}),
+        )),
         ("a.txt", BODY, {}),
         ("a.pdf", pdf_of_contents([b"".join(_PAGE % y for y in range(700, 400, -12))]),
          {"unreadable_characters": 50}),
