@@ -19,9 +19,7 @@ from longmatch.sources import Columns, Item, Source, index_path, query_document,
 from longmatch.writing import warn_of_failures, write
 
 if TYPE_CHECKING:
-    from engine.encoders.encoder import Encoder
     from indexer.building.report import Progress
-    from longmatch.index import Index
 
 
 def build(

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from engine.errors import step
 from engine.references.extraction import CommonReferences, common_references, own_references
 from engine.report.lines import counted
 from engine.report.quotes import Quote, Quotes
-from engine.result import N_MATCHES, N_SNIPPETS, Result
+from engine.result import N_MATCHES, N_SNIPPETS, Hit, Result
 from engine.scoring.evidence import Floor
 from engine.scoring.parts import ChunkPart, SectionPair, SectionSums, TermPart, pair_columns
 from engine.store.checks import content_hash
@@ -35,9 +35,6 @@ from engine.text.document import Document, section_label
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.segmentation import Chunk, Coverage, Span
 from engine.words.wording import kept_shares
-
-if TYPE_CHECKING:
-    from engine.result import Hit, Result
 
 STANDS_OUT = 1.5  # times the floor; one of twenty sections reaches it with an unrelated document. Of a whole query, 1
 _LEAST_CHARACTERS = 40  # of a section that is counted; a shorter one is hardly more than its heading

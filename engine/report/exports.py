@@ -24,15 +24,12 @@ from engine.environment import check_extra
 from engine.references.extraction import common_references
 from engine.report.contract import listed_hits, result_dict
 from engine.report.quotes import Quotes
-from engine.result import N_SNIPPETS, PAIR_COLUMNS, Hit, Result
+from engine.result import N_SNIPPETS, PAIR_COLUMNS, Hit, Pairs, Result, SectionMatrix
 from engine.text.cleaning import safe
-from engine.text.document import section_label
+from engine.text.document import Document, section_label
 
 if TYPE_CHECKING:
     import pandas
-
-    from engine.result import Pairs, Result, SectionMatrix
-    from engine.text.document import Document
 
 HIT_COLUMNS = ("query_id", "rank", "score", "doc_id", "title", "status")
 COUNT_COLUMNS = tuple(  # integers; empty if a part has no sections; pages also if the format has no pages

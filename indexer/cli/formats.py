@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from engine.environment import check_extra
 from engine.report.contract import envelope, result_dict
@@ -17,10 +17,6 @@ from engine.report.table import N_NOVELTY_PAIRS, N_PAIRS, matrix_lines, no_hits,
 from engine.result import JointResult, Result, SectionMatrix
 from engine.text.cleaning import json_text, safe
 from indexer.cli.options import typed_command
-
-if TYPE_CHECKING:
-    pass
-
 from indexer.cli.output import Shown, emit, emit_lines
 
 RUN_TAG = "longmatch"
