@@ -24,7 +24,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from itertools import islice
 from multiprocessing.connection import Connection, Pipe
 from operator import attrgetter
@@ -154,12 +154,8 @@ def _bytes_read(request: Request) -> int:
         return _MOST_BYTES + 1
 
 
-_FIELDS = [field.name for field in fields(Document)]
-_TEXT, _SECTIONS, _PAGES, _PINS = (_FIELDS.index(name) for name in ("text", "sections", "pages", "pins"))
-_of_document = attrgetter(*_FIELDS)
-_of_section = attrgetter(*(one.name for one in fields(Section)))
+_of_section = attrgetter(*(field.name for field in fields(Section)))
 _ONE_TO_ONE = "latin-1"  # decodes any bytes, and encodes them back
-_ANY_TEXT = "surrogatepass"  # a parser may leave half a surrogate pair in a text
 
 
 def pack_requests(requests: Iterable[Request], n_most: int = sys.maxsize) -> bytes:
@@ -181,12 +177,23 @@ def unpack_requests(message: bytes) -> tuple[list[Request], int]:
 
 
 def pack(results: Iterable[Result]) -> bytes:
-    """Results as bytes; a document that holds anything but plain values becomes `Unreadable`."""
-    rows = [_row(result) for result in results]
+    """Results as JSON; a document that holds anything but plain values becomes `Unreadable`."""
+    return b"[%s]" % b",".join(map(_packed, results))
+
+
+def _packed(result: Result) -> bytes:
+    if isinstance(result, int):
+        return b"%d" % result
+    values = {field.name: getattr(result, field.name) for field in fields(result)}
     try:
-        return _message(rows)
-    except (AttributeError, TypeError, ValueError, RecursionError):
-        return _message([_plain(row) for row in rows])
+        if isinstance(result, Document):
+            values |= {"metadata": dict(result.metadata), "sections": list(map(_of_section, result.sections))}
+            if not isinstance(result.text, str):
+                raise TypeError(f"its text is {type(result.text).__name__}")
+        # A parser may leave half a surrogate pair in a text.
+        return json.dumps(values, ensure_ascii=False).encode(errors="surrogatepass")
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        return _packed(Unreadable(result.source, f"the parser gave no document ({error})", result.doc_id))
 
 
 def unpack(message: bytes) -> list[Result]:
@@ -196,59 +203,19 @@ def unpack(message: bytes) -> list[Result]:
         ValueError: these bytes hold something else.
     """
     try:
-        stop = message.index(b"\n")
-        return list(_results(json.loads(message[:stop]), memoryview(message)[stop + 1 :]))
+        return list(map(_unpacked, json.loads(message)))
     except (AttributeError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
 
 
-def _row(result: Result) -> object:
-    if isinstance(result, int):
-        return result
-    if isinstance(result, Unreadable):
-        return asdict(result)
-    row = list(_of_document(result))
-    row[_SECTIONS] = [_of_section(section) for section in result.sections]
-    row[_FIELDS.index("metadata")] = dict(result.metadata)
-    return row
-
-
-def _message(rows: Iterable[object]) -> bytes:
-    """Rows, each with the length of its text in bytes, in one line; after it the texts."""
-    heads, texts = [], []
-    for row in rows:
-        if isinstance(row, list):
-            text = row[_TEXT].encode(errors=_ANY_TEXT)
-            texts.append(text)
-            row = [*row[:_TEXT], len(text), *row[_TEXT + 1 :]]
-        heads.append(row)
-    return b"".join([json.dumps(heads).encode(), b"\n", *texts])
-
-
-def _plain(row: object) -> object:
-    try:
-        _message([row])
-    except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        values: Any = row
-        reason = f"the parser gave no document ({error})"
-        return asdict(Unreadable(values[_FIELDS.index("source")], reason, values[_FIELDS.index("doc_id")]))
-    return row
-
-
-def _results(rows: list[Any], texts: memoryview) -> Iterator[Result]:
-    start = 0
-    for row in rows:
-        if isinstance(row, int):
-            yield row
-        elif isinstance(row, dict):
-            yield Unreadable(**row)
-        else:
-            text = texts[start : start + row[_TEXT]]
-            start, row[_TEXT] = start + row[_TEXT], str(text, errors=_ANY_TEXT)
-            row[_SECTIONS] = tuple([Section(heading, tuple(path), *rest) for heading, path, *rest in row[_SECTIONS]])
-            row[_PAGES] = tuple(row[_PAGES])
-            row[_PINS] = tuple([(start, name) for start, name in row[_PINS]])
-            yield Document(*row)
+def _unpacked(values: Any) -> Result:  # noqa: ANN401
+    if isinstance(values, int):
+        return values
+    if "sections" not in values:
+        return Unreadable(**values)
+    sections = (Section(heading, tuple(path), *rest) for heading, path, *rest in values["sections"])
+    pages, pins = tuple(values["pages"]), tuple(map(tuple, values["pins"]))
+    return Document(**values | {"sections": tuple(sections), "pages": pages, "pins": pins})
 
 
 OUT_OF_MEMORY, FAILED, RETIRED = 81, 82, 83  # exit statuses of the process; retired: it held too much memory

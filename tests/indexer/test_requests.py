@@ -68,7 +68,7 @@ def test_a_document_without_plain_values_fails_alone() -> None:
     assert found[1] == good
     assert [(one.doc_id, one.reason[:30]) for one in (found[0], found[2]) if isinstance(one, Unreadable)] == [
         ("bad", "the parser gave no document (O"),
-        ("worse", "the parser gave no document ('"),
+        ("worse", "the parser gave no document (i"),
     ]
 
 
