@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate, groupby, pairwise
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +28,8 @@ from engine.encoders.files import CONFIG_FILE, read_configuration
 from engine.encoders.hardware import token_budget_batches
 from engine.encoders.tokenizer import Tokenizer, chunk_document
 from engine.encoders.trainable import TOKEN_BUDGET, Attended, BackboneEncoder, Embedded, pad_chunks
-from engine.errors import DocumentError, EncoderError
+from engine.errors import DocumentError, EncoderError, EngineError
+from engine.settings import ABOVE_ZERO, COUNT, SHARE, Range, Settings, setting
 from engine.text.document import Document
 from engine.text.segmentation import Chunk, Coverage
 
@@ -143,8 +144,8 @@ class Freeze(StrEnum):
     ALL_BUT_LAST = "all_but_last"  # all but those of the last layer and the pooler
 
 
-@dataclass(frozen=True, slots=True)
-class ColdeConfig:
+@dataclass(frozen=True)
+class ColdeConfig(Settings):
     """Sizes and choices of one CoLDE.
 
     In `paper` and `released` a section, or a document that is read unsplit, is cut into chunks
@@ -161,38 +162,33 @@ class ColdeConfig:
         EncoderError: a value is out of its range.
     """
 
+    error: ClassVar[type[EngineError]] = EncoderError
     variant: Variant = Variant.FIXED
-    n_sections: int = 2  # S, sections of a document in training; with 1, documents stay whole
-    chunk_tokens: int = 510  # lowered to what the backbone can read at once
-    max_chunks: int | None = None  # most of a section in training; 10 in `released`, 16 in `fixed`, 64 in `paper`
-    heads: int = 4
-    lstm_width: int = 256  # per direction
-    projection_width: int = 256  # D
-    temperature: float = 0.5  # of the loss
-    dropout: float = 0.1
-    pooling: Pooling = Pooling.CLS  # `cls` goes through a pooler, tanh(W x + b): the backbone's, or one of our own
-    without_lstm: bool = False  # ablation: the mean of the chunks, and no attention
-    without_positions: bool = False  # ablation: no section and chunk numbers
-    freeze: Freeze = Freeze.NONE
+    n_sections: int = setting(
+        2, "sections of a document in training; with 1, documents stay whole", Range(least=1, most=N_SECTION_IDS)
+    )
+    chunk_tokens: int = setting(510, "tokens of a chunk, lowered to what the backbone can read at once", COUNT)
+    max_chunks: int | None = setting(
+        None,
+        "most chunks of a section in training; 10 in released, 16 in fixed, 64 in paper",
+        Range(least=1, most=N_CHUNK_IDS),
+    )
+    heads: int = setting(4, "heads of the attention between chunks", COUNT)
+    lstm_width: int = setting(256, "width of the LSTM, per direction", COUNT)
+    projection_width: int = setting(256, "width of a vector", COUNT)
+    temperature: float = setting(0.5, "temperature of the loss", ABOVE_ZERO)
+    dropout: float = setting(0.1, "share of values that are dropped", SHARE)
+    # `cls` goes through a pooler, tanh(W x + b): the backbone's, or one of our own.
+    pooling: Pooling = setting(Pooling.CLS, "state of a chunk: cls through a pooler, or the mean of its tokens")
+    without_lstm: bool = setting(False, "ablation: the mean of the chunks, and no attention")
+    without_positions: bool = setting(False, "ablation: no section and chunk numbers")
+    freeze: Freeze = setting(Freeze.NONE, "parameters of the backbone that are not trained: none, all_but_last")
 
     def __post_init__(self) -> None:
         if self.max_chunks is None:
             # The paper has no limit; its documents have no more chunks than there are chunk numbers.
             object.__setattr__(self, "max_chunks", _MOST_CHUNKS.get(self.variant))
-        choices: dict[str, type[StrEnum]] = {"variant": Variant, "pooling": Pooling, "freeze": Freeze}
-        for name, kind in choices.items():
-            if getattr(self, name) not in list(kind):
-                raise EncoderError(f"{name} {str(getattr(self, name))!r} is none of {', '.join(kind)}")
-        for name, highest in (("n_sections", N_SECTION_IDS), ("max_chunks", N_CHUNK_IDS)):
-            if not 1 <= getattr(self, name) <= highest:
-                raise EncoderError(f"{name} is {getattr(self, name)}; it must be from 1 to {highest}")
-        for name in ("chunk_tokens", "heads", "lstm_width", "projection_width"):
-            if getattr(self, name) < 1:
-                raise EncoderError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if not self.temperature > 0:
-            raise EncoderError(f"temperature is {self.temperature}; it must be above 0")
-        if not 0 <= self.dropout < 1:
-            raise EncoderError(f"dropout is {self.dropout}; it must lie in [0, 1)")
+        super().__post_init__()
 
     @property
     def training_chunks(self) -> int:

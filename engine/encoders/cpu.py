@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from threading import Lock
-from typing import Any, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import safetensors
@@ -57,7 +57,8 @@ from engine.encoders.files import (
 )
 from engine.encoders.hardware import cpu_has_bf16, next_multiple, token_budget_batches
 from engine.encoders.tokenizer import Tokenizer, chunk_document
-from engine.errors import EncoderError
+from engine.errors import EncoderError, EngineError
+from engine.settings import COUNT, Settings, setting
 from engine.text.document import Document
 
 # Entries of config.json that change hidden states, with the only values read here, which are also the defaults.
@@ -468,20 +469,17 @@ class OpenvinoBert:
         return ranges
 
 
-@dataclass(frozen=True, slots=True)
-class MeanConfig:
+@dataclass(frozen=True)
+class MeanConfig(Settings):
     """The settings that the vectors of a mean encoder depend on, besides the backbone.
 
     Raises:
         EncoderError: the window holds no token.
     """
 
-    window_tokens: int = WINDOW_TOKENS
+    error: ClassVar[type[EngineError]] = EncoderError
+    window_tokens: int = setting(WINDOW_TOKENS, "most tokens of a chunk", COUNT)
     pooling: Pooling = Pooling.MEAN
-
-    def __post_init__(self) -> None:
-        if self.window_tokens < 1:
-            raise EncoderError(f"a window of {self.window_tokens} tokens holds nothing; give it at least 1")
 
     @classmethod
     def of(cls, values: Mapping[str, Any], folder: Path) -> Self:

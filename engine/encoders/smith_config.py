@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.encoders.encoder import Variant
-from engine.errors import EncoderError
+from engine.errors import EncoderError, EngineError
+from engine.settings import COUNT, SHARE, Range, Settings, setting
 
 _MOST_LAYERS = 128
 
@@ -36,8 +37,8 @@ class Activation(StrEnum):
     RELU = "relu"
 
 
-@dataclass(frozen=True, slots=True)
-class SmithConfig:
+@dataclass(frozen=True)
+class SmithConfig(Settings):
     """Sizes and choices of one SMITH; by default the `fixed` one.
 
     `variant` determines the choices without a field of their own: the paper and the
@@ -51,28 +52,31 @@ class SmithConfig:
     a document would not match itself.
 
     Raises:
-        EncoderError: the sizes do not fit each other.
+        EncoderError: a size is out of its range, or the sizes do not fit each other.
     """
 
+    error: ClassVar[type[EngineError]] = EncoderError
     variant: Variant = Variant.FIXED
-    block_tokens: int = 32  # special tokens counted
-    max_blocks: int = 48  # most blocks that the document encoder reads together
-    width: int = 256  # of a state; a vector is as wide, or twice as wide where it is combined
-    sentence_layers: int = 6
-    sentence_heads: int = 4
-    sentence_ffn: int = 512  # twice the width, not four times
-    sentence_positions: int = 256
-    document_layers: int = 3  # 0: no document encoder, which is MatchBERT
-    document_heads: int = 4
-    document_ffn: int = 512
-    document_positions: int = 128
-    combination: Combination = Combination.NORMAL
-    overflow: Overflow = Overflow.WRAP
-    final_activation: Activation = Activation.NONE
-    dropout: float = 0.1
+    block_tokens: int = setting(32, "tokens of a block, special ones counted", COUNT)
+    max_blocks: int = setting(48, "most blocks that the document encoder reads together", COUNT)
+    width: int = setting(256, "width of a state; a vector is as wide, or twice as wide where it is combined", COUNT)
+    sentence_layers: int = setting(6, "layers that read a block", Range(least=1, most=_MOST_LAYERS))
+    sentence_heads: int = setting(4, "heads of such a layer", COUNT)
+    sentence_ffn: int = setting(512, "inner width of such a layer: twice the width, not four times", COUNT)
+    sentence_positions: int = setting(256, "positions of tokens in a block", COUNT)
+    document_layers: int = setting(3, "layers that read the blocks; 0 in MatchBERT", Range(least=0, most=_MOST_LAYERS))
+    document_heads: int = setting(4, "heads of such a layer", COUNT)
+    document_ffn: int = setting(512, "inner width of such a layer", COUNT)
+    document_positions: int = setting(128, "positions of blocks", COUNT)
+    combination: Combination = setting(
+        Combination.NORMAL, "beside the output of the document encoder: normal (nothing), sum, mean, attention"
+    )
+    overflow: Overflow = setting(Overflow.WRAP, "whether a sentence longer than a block goes on: wrap, truncate")
+    final_activation: Activation = setting(Activation.NONE, "activation after the last dense layer: none, relu")
+    dropout: float = setting(0.1, "share of values that are dropped", SHARE)
 
     def __post_init__(self) -> None:
-        self._check_ranges()
+        super().__post_init__()
         for heads in ("sentence_heads", "document_heads"):
             if self.width % getattr(self, heads):
                 raise EncoderError(
@@ -94,16 +98,6 @@ class SmithConfig:
                 f"without document layers there is nothing above a block: max_blocks is {self.max_blocks} and "
                 f"combination {self.combination.value!r}; set them to 1 and 'normal'"
             )
-
-    def _check_ranges(self) -> None:
-        for name, least in (("sentence_layers", 1), ("document_layers", 0)):
-            if not least <= getattr(self, name) <= _MOST_LAYERS:
-                raise EncoderError(f"{name} is {getattr(self, name)}; it must be from {least} to {_MOST_LAYERS}")
-        for name, value in asdict(self).items():
-            if type(value) is int and value < 1 and not name.endswith("_layers"):
-                raise EncoderError(f"{name} is {value}; it must be at least 1")
-        if not 0 <= self.dropout < 1:
-            raise EncoderError(f"dropout is {self.dropout}; it must lie in [0, 1)")
 
     @property
     def is_hierarchical(self) -> bool:

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -30,7 +30,8 @@ from engine.encoders.encoder import Pooling, SegmentedDocument, Variant, Vectors
 from engine.encoders.files import CONFIG_FILE, read_configuration, read_json
 from engine.encoders.tokenizer import chunk_document
 from engine.encoders.trainable import BackboneEncoder, Embedded, pad_chunks
-from engine.errors import EncoderError
+from engine.errors import EncoderError, EngineError
+from engine.settings import COUNT, FROM_ZERO, PROBABILITY, Settings, setting
 from engine.text.document import Document
 from engine.text.segmentation import TokenWindow
 
@@ -259,8 +260,8 @@ def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
     return -0.5 * (1 + log_variance - mean.square() - log_variance.exp()).sum(-1)
 
 
-@dataclass(frozen=True, slots=True)
-class TdeConfig:
+@dataclass(frozen=True)
+class TdeConfig(Settings):
     """Sizes and choices of one TDE.
 
     `paper` reads every sentence by itself and takes the state of its [CLS]. `fixed`
@@ -271,27 +272,28 @@ class TdeConfig:
         EncoderError: a value is out of its range.
     """
 
+    error: ClassVar[type[EngineError]] = EncoderError
     variant: Variant = Variant.FIXED
-    pooling: Pooling | None = None  # None: that of the variant
-    sentence_tokens: int = 128  # most tokens read at once, special ones counted; a longer sentence is cut
-    n_topics: int = 100  # K; 0 leaves the topics out, "TDE w/o ETM"
-    topic_width: int = 300
-    topic_hidden_width: int = 800
-    min_df: int = 2  # see `Vocabulary.fit`
-    max_df: float = 0.7
-    max_words: int = 20_000
+    pooling: Pooling | None = setting(None, "mean or cls; by default cls in paper, mean in fixed")
+    sentence_tokens: int = setting(
+        128, "most tokens read at once, special ones counted; longer sentences are cut", COUNT
+    )
+    n_topics: int = setting(100, "topics, at least 2; 0 leaves them out", FROM_ZERO)
+    topic_width: int = setting(300, "width of a topic", COUNT)
+    topic_hidden_width: int = setting(800, "width of the hidden layers of the topic model", COUNT)
+    min_df: int = setting(2, "fewest texts that have a word of the topics", FROM_ZERO)
+    max_df: float = setting(0.7, "largest share of texts that have a word of the topics", PROBABILITY)
+    max_words: int = setting(20_000, "most words of the topics", COUNT)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.variant is Variant.RELEASED:
             raise EncoderError("variant is 'released', but no code of TDE was published; take 'paper' or 'fixed'")
         if self.pooling is None:
             pooling = Pooling.CLS if self.variant is Variant.PAPER else Pooling.MEAN
             object.__setattr__(self, "pooling", pooling)
-        if self.n_topics < 0 or self.n_topics == 1:
-            raise EncoderError(f"n_topics is {self.n_topics}; give at least 2, or 0 for no topic model")
-        for name in ("topic_width", "topic_hidden_width"):
-            if getattr(self, name) < 1:
-                raise EncoderError(f"{name} is {getattr(self, name)}; give at least 1")
+        if self.n_topics == 1:
+            raise EncoderError("n_topics is 1; give at least 2, or 0 for no topic model")
 
 
 class TopicVectors(nn.Module):

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.trainable import TOKEN_BUDGET, Embedded, MeanEncoder, TrainableEncoder
 from engine.errors import TrainingError
+from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Settings, setting
 from engine.training.losses import contrastive_tension, info_nce
 from engine.training.masked_words import MaskedWordLoss, backbone_of
-from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Settings, setting
 from engine.training.task import Backward, backward_in_groups, full_precision, step_generator, tokens_read
 from engine.training.views import ViewBatch, ViewPairs
 

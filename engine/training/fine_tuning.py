@@ -20,6 +20,7 @@ from torch.nn.functional import normalize
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.trainable import Embedded, TrainableEncoder
 from engine.errors import TrainingError
+from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Range, Settings, setting
 from engine.training.corpus import TrainingCorpus, segmented
 from engine.training.losses import (
     ScaledCosine,
@@ -33,7 +34,6 @@ from engine.training.losses import (
     supervised_contrastive,
 )
 from engine.training.selection import Miner, PairBatch, Selector, Teacher
-from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Range, Settings, setting
 from engine.training.task import Backward, backward_in_groups, full_precision, step_generator, tokens_read
 
 

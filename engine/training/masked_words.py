@@ -22,8 +22,8 @@ from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.smith import SmithEncoder, document_windows
 from engine.encoders.trainable import TOKEN_BUDGET, TrainableEncoder, pad_chunks
 from engine.errors import TrainingError
+from engine.settings import ABOVE_ZERO, COUNT, Settings, setting
 from engine.text.segmentation import TokenWindow
-from engine.training.settings import ABOVE_ZERO, COUNT, Settings, setting
 from engine.training.task import Backward, epoch_slice, full_precision, step_generator
 from engine.training.views import ViewPairs
 

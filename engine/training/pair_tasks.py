@@ -21,9 +21,9 @@ from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.tde import TdeEncoder, TdeModule
 from engine.encoders.trainable import Embedded
 from engine.errors import TrainingError
+from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, PROBABILITY, Range, Settings, setting
 from engine.training.losses import SMITH_SCALE, bce_of_cosine, supervised_contrastive
 from engine.training.selection import keep_chunks
-from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, PROBABILITY, Range, Settings, setting
 from engine.training.task import Backward, backward_in_groups, epoch_slice, full_precision, step_generator, tokens_read
 
 Pairs = NDArray[np.bool_]

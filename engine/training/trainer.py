@@ -38,6 +38,7 @@ from engine.scoring.evidence import (
     segment_max,
     thresholds,
 )
+from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Settings, setting
 from engine.text.document import Document
 from engine.training.corpus import Judgments, TrainingCorpus, readable
 from engine.training.history import (
@@ -52,7 +53,6 @@ from engine.training.history import (
     validation_values,
 )
 from engine.training.selection import spread_chunks
-from engine.training.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Settings, setting
 from engine.training.task import Task, full_precision
 
 DEPTH = 10

@@ -23,14 +23,7 @@ from engine.encoders.files import CARD_FILE, MINILM_NAME
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import TrainingError
 from engine.machine import describe_origin
-from engine.store.durable import write_durably
-from engine.training.contrastive_pretraining import ViewsSettings
-from engine.training.corpus import TrainingCorpus
-from engine.training.fine_tuning import FineTuningSettings
-from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN, History
-from engine.training.masked_words import SmithSettings
-from engine.training.pair_tasks import BACKBONE_RATE, HEAD_RATE, ContrastSettings, TextPairsSettings
-from engine.training.settings import (
+from engine.settings import (
     COUNT,
     Range,
     Settings,
@@ -38,6 +31,13 @@ from engine.training.settings import (
     setting,
     shown_value,
 )
+from engine.store.durable import write_durably
+from engine.training.contrastive_pretraining import ViewsSettings
+from engine.training.corpus import TrainingCorpus
+from engine.training.fine_tuning import FineTuningSettings
+from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN, History
+from engine.training.masked_words import SmithSettings
+from engine.training.pair_tasks import BACKBONE_RATE, HEAD_RATE, ContrastSettings, TextPairsSettings
 from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, TrainerSettings, latest_checkpoint, step_of
 from engine.training.views import Sampling
 from indexer.training.start import Kind, NewEncoder, Start, StartingEncoder, configuration
@@ -303,8 +303,7 @@ def groups_of_settings() -> dict[str, list[Listed]]:
         groups.setdefault(type(recipe.objective), {})[name] = own
     for kind in Kind:
         new = NewEncoder(kind)
-        sizes = [item for item in fields(configuration(new)) if item.name != "variant"]
-        listed = [Listed(_SIZE + size.name, shown_value(getattr(configuration(new), size.name)), "") for size in sizes]
+        listed = [replace(size, name=_SIZE + size.name) for size in settings_in(configuration(new))]
         groups.setdefault(type(configuration(new)), {})[kind.value] = [*settings_in(new), *listed]
     return {_heading(key, list(by_owner)): _joined(by_owner) for key, by_owner in groups.items()}
 

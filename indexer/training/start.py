@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 import numpy as np
 import torch
@@ -27,10 +27,10 @@ from engine.encoders.smith import SmithEncoder
 from engine.encoders.smith_config import SmithConfig, match_bert, smith, smith_short
 from engine.encoders.tde import TdeConfig, TdeEncoder
 from engine.encoders.trainable import MeanEncoder, TrainableEncoder
-from engine.errors import EncoderError, TrainingError
+from engine.errors import EncoderError, EngineError, TrainingError
+from engine.settings import COUNT, FROM_ZERO, SHARE, Range, Settings, parse, setting
 from engine.text.document import Document
 from engine.training.pair_tasks import pretrain_topics
-from engine.training.settings import COUNT, FROM_ZERO, SHARE, Settings, parse, setting
 from engine.training.task import FrozenFirstStage
 from engine.training.views import sentences
 
@@ -54,23 +54,20 @@ class Kind(StrEnum):
     BIGBIRD = "bigbird"  # neighbouring blocks, random blocks, the first and the last block
 
 
-@dataclass(frozen=True, slots=True)
-class LongSizes:
+@dataclass(frozen=True)
+class LongSizes(Settings):
     """By default the sizes of longformer-base-4096 and bigbird-roberta-base."""
 
-    max_tokens: int = 4096  # of a sequence, special tokens counted
-    window: int = 512  # of Longformer, in tokens; half on either side
-    block_tokens: int = 64  # of BigBird
-    random_blocks: int = 3  # of BigBird
+    error: ClassVar[type[EngineError]] = EncoderError
+    max_tokens: int = setting(4096, "most tokens of a sequence, special ones counted", Range(least=_LEAST))
+    window: int = setting(512, "tokens of the window of Longformer, half on either side", Range(least=2))
+    block_tokens: int = setting(64, "tokens of a block of BigBird", COUNT)
+    random_blocks: int = setting(3, "random blocks of BigBird", COUNT)
 
     def __post_init__(self) -> None:
-        if self.window < 2 or self.window % 2:
+        super().__post_init__()
+        if self.window % 2:
             raise EncoderError(f"a window of {self.window} tokens has no equal halves; give an even number from 2 on")
-        if self.max_tokens < _LEAST or min(self.block_tokens, self.random_blocks) < 1:
-            raise EncoderError(
-                f"max_tokens is {self.max_tokens}, block_tokens {self.block_tokens}, random_blocks "
-                f"{self.random_blocks}; give at least {_LEAST}, 1 and 1"
-            )
 
 
 def long_backbone(

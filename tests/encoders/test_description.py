@@ -167,14 +167,8 @@ def test_ablations_leave_out_attention_and_tables() -> None:
 @pytest.mark.parametrize(
     ("config", "changes", "message"),
     [
-        (ColdeConfig(), {"variant": "best"}, "variant 'best' is none of paper, released, fixed"),
-        (ColdeConfig(), {"freeze": "all"}, "freeze 'all' is none of none, all_but_last"),
-        (ColdeConfig(), {"pooling": "max"}, "pooling 'max' is none of mean, cls"),
-        (ColdeConfig(), {"n_sections": 9}, "n_sections is 9; it must be from 1 to 8"),
-        (ColdeConfig(), {"max_chunks": 65}, "max_chunks is 65; it must be from 1 to 64"),
-        (ColdeConfig(), {"chunk_tokens": 0}, "chunk_tokens is 0; it must be at least 1"),
-        (ColdeConfig(), {"temperature": 0.0}, "temperature is 0.0; it must be above 0"),
-        (ColdeConfig(), {"dropout": 1.0}, "dropout is 1.0; it must lie in [0, 1)"),
+        (ColdeConfig(), {"variant": "best"}, "variant is 'best', none of paper, released, fixed"),
+        (ColdeConfig(), {"freeze": "all"}, "freeze is 'all', none of none, all_but_last"),
         (SmithConfig(), {"width": 250}, "width 250 is no multiple of sentence_heads 4; choose one that divides it"),
         (
             SmithConfig(),
@@ -186,10 +180,6 @@ def test_ablations_leave_out_attention_and_tables() -> None:
             {"variant": Variant.PAPER, "block_tokens": 3},
             "block_tokens 3 leaves no room beside 3 special tokens; raise block_tokens",
         ),
-        (SmithConfig(), {"document_layers": -1}, "document_layers is -1; it must be from 0 to 128"),
-        (SmithConfig(), {"sentence_layers": 129}, "sentence_layers is 129; it must be from 1 to 128"),
-        (SmithConfig(), {"sentence_heads": 0}, "sentence_heads is 0; it must be at least 1"),
-        (SmithConfig(), {"dropout": 1.0}, "dropout is 1.0; it must lie in [0, 1)"),
         (
             SmithConfig(),
             {"document_layers": 0},
@@ -197,11 +187,9 @@ def test_ablations_leave_out_attention_and_tables() -> None:
             "set them to 1 and 'normal'",
         ),
         (TdeConfig(), {"n_topics": 1}, "n_topics is 1; give at least 2, or 0 for no topic model"),
-        (TdeConfig(), {"n_topics": -1}, "n_topics is -1; give at least 2, or 0 for no topic model"),
-        (TdeConfig(), {"topic_width": 0}, "topic_width is 0; give at least 1"),
     ],
 )
-def test_values_out_of_range_are_refused(config: Any, changes: dict[str, Any], message: str) -> None:  # noqa: ANN401
+def test_values_that_do_not_fit_each_other_are_refused(config: Any, changes: dict[str, Any], message: str) -> None:  # noqa: ANN401
     with pytest.raises(EncoderError) as raised:
         replace(config, **changes)
     assert str(raised.value) == message

@@ -85,7 +85,7 @@ def test_documents_that_differ_only_in_their_tails_have_different_vectors(mean_e
 @pytest.mark.parametrize("window_tokens", [0, -5])
 def test_a_window_without_room_is_refused(bert_folder: Path, window_tokens: int) -> None:
     backbone = Backbone(bert_folder, device="cpu", dtype=torch.float32)
-    with pytest.raises(EncoderError, match=f"window of {window_tokens} tokens"):
+    with pytest.raises(EncoderError, match=f"window_tokens is {window_tokens}; it must be at least 1"):
         MeanEncoder(backbone, window_tokens=window_tokens)
 
 

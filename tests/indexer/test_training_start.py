@@ -291,7 +291,7 @@ def test_what_is_no_bert_and_sizes_out_of_range_are_refused(bert_folder: Path, t
         long_backbone(tmp_path, Kind.LONGFORMER, SIZES)
     with pytest.raises(EncoderError, match="a window of 7 tokens has no equal halves"):
         LongSizes(window=7)
-    with pytest.raises(EncoderError, match="random_blocks 0; give at least 16, 1 and 1"):
+    with pytest.raises(EncoderError, match="random_blocks is 0; it must be at least 1"):
         LongSizes(random_blocks=0)
     with pytest.raises(TrainingError, match="longformer has no size 'layers'; it has max_tokens, window"):
         make_encoder(NewEncoder(Kind.LONGFORMER, sizes={"layers": "2"}), str(bert_folder), (), seed=0, device=None)

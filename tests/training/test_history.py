@@ -1,4 +1,4 @@
-"""Settings of training, and the history of a run with its curves."""
+"""Settings of encoders and of training, and the history of a run with its curves."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ from matplotlib.axes import Axes
 from matplotlib.image import imread
 from matplotlib.lines import Line2D
 
+from engine.encoders.colde import ColdeConfig
+from engine.encoders.cpu import MeanConfig
+from engine.encoders.smith_config import SmithConfig
+from engine.encoders.tde import TdeConfig
 from engine.errors import TrainingError
+from engine.settings import Range, Settings, parse, shown_value
 from engine.training.fine_tuning import FineTuningSettings, Loss
 from engine.training.history import History, Row, draw_curves, rows_of, save_curves, smooth, validation_values
-from engine.training.settings import Range, Settings, parse, shown_value
 from engine.training.trainer import TrainerSettings
 from indexer.training import (
     Kind,
@@ -36,11 +40,13 @@ from indexer.training import (
     ViewsObjective,
     WordsObjective,
 )
+from indexer.training.start import LongSizes
 
 SETTINGS = [
     *(PairsObjective(), SectionsObjective(), TextPairsObjective()),
     *(ViewsObjective(), TensionObjective(), WordsObjective(), SmithObjective()),
     *(TrainerSettings(), Start(), NewEncoder(Kind.TDE), Recipe()),
+    *(SmithConfig(), ColdeConfig(), TdeConfig(), MeanConfig(), LongSizes()),
 ]
 FIELDS = [(settings, one) for settings in SETTINGS for one in fields(settings) if "meaning" in one.metadata]
 NAMES = [f"{type(settings).__name__}.{one.name}" for settings, one in FIELDS]
@@ -58,9 +64,9 @@ def test_every_number_is_refused_outside_of_its_range(settings: Settings, one: F
     assert ("int" in kinds or "float" in kinds) == (within is not None) or "Mapping" in kinds
     required = {"kind": Kind.TDE} if isinstance(settings, NewEncoder) else {}
     for value in outside(within) if within else ():
-        with pytest.raises(TrainingError) as raised:
+        with pytest.raises(settings.error) as raised:
             type(settings)(**required, **{one.name: value})
-        assert str(raised.value) == f"{one.name.replace('_', ' ')} is {value}; it must be {within}"
+        assert str(raised.value) == f"{one.name} is {value}; it must be {within}"
 
 
 @pytest.mark.parametrize(("settings", "one"), FIELDS, ids=NAMES)
@@ -74,6 +80,7 @@ def test_ranges_are_written_out() -> None:
     assert (
         str(Range(least=0, below=1)) == "at least 0 and below 1"
         and str(Range(above=0, most=2)) == "above 0 and at most 2"
+        and str(Range(least=1, most=8)) == "from 1 to 8"
     )
 
 

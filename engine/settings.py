@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, ClassVar, Union, get_args, get_origin
 
-from engine.errors import TrainingError
+from engine.errors import EngineError, TrainingError
 
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
@@ -31,6 +31,8 @@ class Range:
         )
 
     def __str__(self) -> str:
+        if self.least is not None and self.most is not None:
+            return f"from {self.least:g} to {self.most:g}"
         ends = {"at least": self.least, "above": self.above, "below": self.below, "at most": self.most}
         return " and ".join(f"{words} {end:g}" for words, end in ends.items() if end is not None)
 
@@ -52,17 +54,21 @@ def setting(default: Any, meaning: str, within: Range | None = None) -> Any:  # 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings whose numbers are checked; None is always allowed.
+    """Settings whose numbers and choices are checked; None is always allowed.
 
     Raises:
-        TrainingError: a number is outside of its range.
+        EngineError: the `error` of the class; a number is outside of its range, or a choice is none.
     """
+
+    error: ClassVar[type[EngineError]] = TrainingError
 
     def __post_init__(self) -> None:
         for attribute in fields(self):
             value, within = getattr(self, attribute.name), attribute.metadata.get("range")
             if within is not None and value is not None and value not in within:
-                raise TrainingError(f"{attribute.name.replace('_', ' ')} is {value}; it must be {within}")
+                raise self.error(f"{attribute.name} is {value}; it must be {within}")
+            if isinstance(attribute.default, StrEnum) and value not in list(type(attribute.default)):
+                raise self.error(f"{attribute.name} is {value!r:.80}, none of {', '.join(type(attribute.default))}")
 
 
 def parse(name: str, text: str, kind: Any) -> object:  # noqa: ANN401
