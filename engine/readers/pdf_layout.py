@@ -202,7 +202,7 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
             for line in edge
             if (not line.is_note and _mask(line) in on_many and _is_apart(line, page, size))
             or (line.size <= largest and id(line) in outermost and _PAGE_NUMBER_LINE.match(line.text))
-            or (_place(line) in of_two)
+            or id(line) in of_two
             or (line.size <= largest and counting & _page_numbers(line))
             or (line.size <= largest and (line.page, _place(line)) in nearby and _is_apart(line, page, size))
         }
@@ -230,12 +230,20 @@ def _counting_alone(pages: Sequence[Sequence[Line]]) -> set[_PageNumber]:
     return {number for number, n_pages in counts.items() if n_pages > 1}
 
 
-def _on_both(pages: Sequence[Sequence[Line]], size: float) -> frozenset[_EdgePlace]:
-    """The places of outer lines in small type that are on both pages of a file of two, unless a page is short."""
+def _on_both(pages: Sequence[Sequence[Line]], size: float) -> frozenset[int]:
+    """The ids of outer lines in small type that are on both pages of a file of two, unless a page is short."""
     if min(map(len, pages)) < _MIN_HEADED_LINES:
         return frozenset()
-    first, second = ({_place(line) for line in _outer(page) if line.size < 0.95 * size} for page in pages)
-    return frozenset(first & second)
+    first, second = ([line for line in _outer(page) if line.size < 0.95 * size] for page in pages)
+    pairs = [(one, other) for one in first for other in second if _is_same_head(one, other)]
+    return frozenset(id(line) for pair in pairs for line in pair)
+
+
+def _is_same_head(one: Line, other: Line) -> bool:
+    """Whether two lines have their words and their height in common, and numbers that are equal or count pages."""
+    words, others = (_OF_PAGE.sub("", line.text).casefold() for line in (one, other))
+    is_counting = words == others and bool(_page_numbers(one) & _page_numbers(other))
+    return _place(one) == _place(other) or (is_counting and one.size == other.size)
 
 
 def _edges(page: Sequence[Line], n_lines: int, per_edge_line: int = _MIN_HEADED_LINES) -> list[Line]:

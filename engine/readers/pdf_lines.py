@@ -248,20 +248,30 @@ def without_note_marks(text: str) -> str:
 
 
 def lines_of(text_page: _TextPage, page: int) -> PageLines:
-    """The lines of a page, without blank lines and without turned stamps along the margin."""
+    """The lines of a page, without blank lines, turned stamps along the margin and slanted ones."""
     characters, n_unreadable = characters_of(text_page)
     rows = split_rows(text_page, list(_lines(text_page, characters, page)), characters)
     upright = [line for line, is_turned in rows if not is_turned]
     turned = [line for line, is_turned in rows if is_turned]
     if len(upright) < len(turned):
         return PageLines([line for line, _ in rows], n_unreadable)
+    stamps = {id(line) for line in turned if not _is_label(text_page, line, upright)}
+    inside = [line for line, _ in rows if id(line) not in stamps]
     readings = _readings(upright)
     return PageLines(
-        [line for line in _top_first(upright) if id(line) not in readings],
+        [line for line in _top_first(inside) if id(line) not in readings],
         n_unreadable,
-        tuple(line.text for line in turned),
+        tuple(line.text for line in turned if id(line) in stamps),
         tuple(line.text for line in upright if id(line) in readings),
     )
+
+
+def _is_label(text_page: _TextPage, line: Line, upright: Sequence[Line]) -> bool:
+    """Whether a turned line belongs to the text, as heads of columns do; stamps are beside it, large or slanted."""
+    few = len(upright) // 20
+    left, right = sorted(one.left for one in upright)[few], sorted(one.right for one in upright)[-1 - few]
+    is_large = line.size > _MIN_INITIAL * median(one.size for one in upright)
+    return left < line.left < right and not is_large and not _is_slanted(text_page, line.start)
 
 
 def _readings(lines: Sequence[Line]) -> set[int]:
@@ -410,8 +420,28 @@ def _by_columns(
 def _lines(text_page: _TextPage, characters: str, page: int) -> Iterator[tuple[Line, bool]]:
     for match in _LINE.finditer(characters):
         text, start = match.group().rstrip(LINE_END), match.start()
-        if text.strip():
-            yield _line(text_page, page, text, start), _is_turned(text_page, start + len(text) - len(text.lstrip()))
+        for first, stop, is_turned in _runs(text_page, text, start) if text.strip() else ():
+            yield _line(text_page, page, text[first:stop], start + first), is_turned
+
+
+def _runs(text_page: _TextPage, text: str, start: int) -> Iterator[tuple[int, int, bool]]:
+    """The parts of a line that are turned, upright or initials: pdfium can join words of these kinds."""
+    ends = (start + len(text) - len(text.lstrip()), start + len(text.rstrip()) - 1)
+    if len({_is_turned(text_page, end) for end in ends}) == 1 and not _CAPITAL.search(text):
+        yield 0, len(text), _is_turned(text_page, ends[0])
+        return
+    words = list(re.finditer(r"\S+", text))
+    sizes = [_size(text_page, start + word.start()) for word in words]
+    kinds = [
+        (
+            _is_turned(text_page, start + word.start()),
+            word.group().isalpha() and len(word.group()) == 1 and size > _MIN_INITIAL * min(sizes),
+        )
+        for word, size in zip(words, sizes, strict=True)
+    ]
+    begun = [at for at, kind in enumerate(kinds) if not at or kind != kinds[at - 1]]
+    for at, following in pairwise([*begun, len(words)]):
+        yield words[at].start(), words[following - 1].end(), kinds[at][0]
 
 
 def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
@@ -485,6 +515,11 @@ def _is_turned(text_page: _TextPage, index: int) -> bool:
     return bool(pdfium.FPDFText_GetMatrix(text_page, index, matrix)) and abs(matrix.b) > 0.5 * abs(matrix.a)
 
 
+def _is_slanted(text_page: _TextPage, index: int) -> bool:
+    matrix = pdfium.FS_MATRIX()
+    return bool(pdfium.FPDFText_GetMatrix(text_page, index, matrix)) and abs(matrix.a) > 0.1 * abs(matrix.b)
+
+
 def _size(text_page: _TextPage, index: int) -> float:
     size: float = pdfium.FPDFText_GetFontSize(text_page, index)
     matrix = pdfium.FS_MATRIX()
@@ -510,6 +545,7 @@ def _right(text_page: _TextPage, index: int) -> float:
     return right.value
 
 
+_CAPITAL = re.compile(r"(?<!\S)[^\W\d_a-z](?!\S)")
 _INITIAL = re.compile(r"[\"'\u201c\u2018\u00ab]?[^\W\d_]")
 _MIN_INITIAL, _MAX_INITIAL_GAP = 1.6, 0.6  # times the type beside it
 _WORDS_OF_ONE_LETTER, _INITIAL_GAP = "AIO", 0.2  # times the type of the initial; a wider gap is a space

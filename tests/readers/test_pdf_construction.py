@@ -286,10 +286,11 @@ def test_a_note_under_the_page_does_not_split_a_sentence(
     assert text == f"{' '.join([*rows, *rest])}\n\n{note}"
 
 
-def test_numbers_and_heads_of_two_pages_are_left_out(make_pdf: MakePdf) -> None:
-    pages = [[("Journal of Canals 14", 200.0, 760.0, 7.0, False), *printed(rows, 72, 700),
+@pytest.mark.parametrize("heads", [("14", "14"), ("(2020) 33", "(2020) 34")])
+def test_numbers_and_heads_of_two_pages_are_left_out(make_pdf: MakePdf, heads: tuple[str, str]) -> None:
+    pages = [[(f"Journal of Canals {head}", 200.0, 760.0, 7.0, False), *printed(rows, 72, 700),
               (f"20{number}", 300.0, 40.0, 9.0, False)]
-             for number, rows in enumerate([prose(1), prose(2, 2)])]  # fmt: skip
+             for number, (rows, head) in enumerate(zip([prose(1), prose(2, 2)], heads, strict=True))]  # fmt: skip
     document = read(make_pdf(pages), "a", "a.pdf")
     assert document.text.split() == " ".join([*prose(1), *prose(2, 2)]).split()
     assert document.left_out == {"running_heads": 4}
@@ -414,6 +415,17 @@ def test_a_short_left_column_behind_the_right_one_is_read_first(make_pdf: MakePd
     left = [(f"{LINE} left", 54.0, 700 - 12.0 * row, 10.0, False) for row in range(5 + n_notes)]
     text = read(make_pdf([[*right, *left]]), "a", "a.pdf").text
     assert text.rindex("left") < text.index("right") and text.count("left") == 5 + n_notes
+
+
+def test_turned_heads_of_columns_are_text() -> None:
+    lines = b"".join(b"BT /F1 10 Tf 72 %d Td (%s) Tj ET\n" % (700 - 12 * row, LINE.encode()) for row in range(9))
+    heads = b"".join(
+        b"BT /F1 9 Tf 0 1 -1 0 %d 540 Tm (%s load) Tj ET\n" % (120 + 40 * at, word.encode())
+        for at, word in enumerate(WORDS[:3])
+    )
+    document = read(pdf_of_contents([lines + heads]), "a", "a.pdf")
+    assert document.text.split()[-6:] == " load ".join([*WORDS[:3], ""]).split()
+    assert document.left_out == {}
 
 
 @pytest.mark.parametrize(("cosine", "sine"), [(0, 1), (0.7, 0.7)])
