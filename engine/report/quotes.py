@@ -4,7 +4,9 @@ The sentences are chosen together: the pair with the most shared weight over the
 
     sum of the contributions of the terms that both have / sqrt(number of words of both)
 
-A stock sentence of the query is worth a tenth, so that it is quoted only where little else matches.
+A stock sentence of the query is worth a tenth, so that it is quoted only where little else matches. Set phrases of
+patents within other sentences, as "the present invention", count nothing here, and their words are neither marked nor
+listed.
 All views quote with `Quotes`. A quote is text of the document, up to white space.
 
 Letters in shapes: n occurrences of terms, S sentences, T terms.
@@ -27,7 +29,7 @@ from engine.scoring.parts import N_TERMS, SectionPair, TermPart, term_columns
 from engine.text.document import Document
 from engine.text.segmentation import Span
 from engine.words.places import Sentences, TermPlaces
-from engine.words.wording import StockSentence, content_of, content_words, has_number, is_listed
+from engine.words.wording import StockSentence, content_of, content_words, has_number, hollow_phrases, is_listed
 
 LEAST_MARKED = 0.1  # of the strongest term of the hit: a term that adds less is not marked
 MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its marks
@@ -154,7 +156,8 @@ class Quotes:
         Of a word and a pair with it, one is listed: the pair if it adds at least half as much. Terms with a bare
         number, as of a drawing or a citation, are last, and only with a word that no other has.
         """
-        readable = (term for term in terms if is_listed(term.term, self._language))
+        telling = (term for term in terms if not self._sides[0].is_hollow[self._terms.get(term.key, -1)])
+        readable = (term for term in telling if is_listed(term.term, self._language))
         with_words = [(term, content_words(term.term, self._language)) for term in islice(readable, 2 * N_TERMS)]
         chosen: list[TermPart] = []
         seen: set[str | int] = set()
@@ -203,6 +206,13 @@ class _Side:
         self._places, self._n_terms = places, len(keys)
         self._terms, self._spans = places.in_order(keys)
         self._starts = np.ascontiguousarray(self._spans[:, 0])
+        phrases = hollow_phrases(places.document.text)
+        first = phrases[:, 0].searchsorted(self._starts, side="right")
+        stops = np.concatenate([[0], phrases[:, 1]])[first]  # of the last phrase that starts no later
+        self._says = stops < self._spans[:, 1]  # (n,) places outside of hollow phrases
+        self.is_hollow = np.zeros(len(keys) + 1, bool)  # (T + 1,) terms without such a place; the last stands for none
+        self.is_hollow[self._terms] = True
+        self.is_hollow[self._terms[self._says]] = False
         self._sections: dict[int, _Section] = {}
 
     def section(self, number: int) -> _Section:
@@ -211,7 +221,7 @@ class _Side:
             place = self._places.document.sections[number]
             own = slice(*self._starts.searchsorted((place.start, place.stop)).tolist())
             self._sections[number] = _Section(
-                self._places, number, self._terms[own], self._spans[own], self._starts[own], self._n_terms
+                self._places, number, self._terms[own], self._spans[own], self._says[own], self._n_terms
             )
         return self._sections[number]
 
@@ -225,11 +235,12 @@ class _Section:
         number: int,
         terms: NDArray[np.int64],
         spans: NDArray[np.int32],
-        starts: NDArray[np.int32],
+        says: NDArray[np.bool_],
         n_terms: int,
     ) -> None:
         self.text = places.document.text
-        self.terms, self.spans, self.starts = terms, spans, starts  # (n,) among the terms of the hit; (n, 2); (n,)
+        self.terms, self.spans = terms, spans  # (n,) among the terms of the hit; (n, 2)
+        self._says = says  # (n,) places outside of hollow phrases
         self._places, self._number, self._n_terms = places, number, n_terms
 
     @cached_property
@@ -255,9 +266,11 @@ class _Section:
     def sentences(self) -> _Sentences:
         """All sentences of the section."""
         sentences = self._places.sentences(self._number)
-        own = slice(*self.starts.searchsorted((sentences.edges[0], sentences.edges[-1])).tolist())
-        owners = sentences.starts.searchsorted(self.starts[own], side="right") - 1
-        return _Sentences(sentences, 0, self.terms[own], self.spans[own], owners, sentences.n_words)
+        terms, spans = self.terms[self._says], self.spans[self._says]
+        starts = np.ascontiguousarray(spans[:, 0])
+        own = slice(*starts.searchsorted((sentences.edges[0], sentences.edges[-1])).tolist())
+        owners = sentences.starts.searchsorted(starts[own], side="right") - 1
+        return _Sentences(sentences, 0, terms[own], spans[own], owners, sentences.n_words)
 
     def within(self, span: Span) -> _Sentences:
         """The sentences that are in a stretch of the text."""

@@ -454,7 +454,8 @@ def joint_dict(result: JointResult, *, n_pairs: int | None = N_SNIPPETS) -> dict
     """A result as plain values: the contributions of `by_query` sum to the score of a hit, to 1e-5."""
     heads = [head_dict(of_query) for of_query in result.results]
     queries = [
-        {"weight": weight} | {name: head[name] for name in ("query", "encoding", "provenance", "floor")}
+        {"weight": weight}
+        | {name: head[name] for name in ("query", "query_language", "encoding", "provenance", "floor")}
         for weight, head in zip(result.weights, heads, strict=True)
     ]
     return {
@@ -492,7 +493,7 @@ def joint_lines(result: JointResult, *, n_pairs: int | None = None, width: int =
     lines = []
     for of_query, weight in zip(result.results, result.weights, strict=True):
         head = line(Run("like    " if weight > 0 else "unlike  ", Style.FAINT), Run(of_query.query.title, Style.TITLE))
-        lines.append(cut(head, width))
+        lines += [cut(head, width), *_note(language_note(of_query), width, 8)]
     reach = reach_note(result.floor, result.nothing_stands_out, list(result.scores))
     searched = f"{result.n_searched:,} searched{undated_note(result.results[0])}, {result.status.value}"
     notes = [f"{searched}; {counted(len(result), 'hit')}", reach]

@@ -181,8 +181,11 @@ class Documents(Gathering, ABC):
         return dict(self._read_all("SELECT doc_id, n_chunks FROM documents"))
 
     def similar_names(self, doc_id: str, limit: int = 3) -> list[str]:
-        """Names that contain the given one, regardless of case, for error messages."""
-        statement = "SELECT doc_id FROM documents WHERE instr(lower(doc_id), lower(?)) LIMIT ?"
+        """Names that contain the given one, or are most of it, regardless of case, for error messages."""
+        statement = (
+            "SELECT doc_id FROM documents WHERE instr(lower(doc_id), lower(?1)) "
+            "OR (2 * length(doc_id) > length(?1) AND instr(lower(?1), lower(doc_id))) LIMIT ?2"
+        )
         return self._read_all(statement, [doc_id, limit])[:limit]
 
     def matching(self, where: str) -> NDArray[np.bool_]:

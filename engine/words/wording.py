@@ -12,6 +12,8 @@ Stock sentences are those that many documents have in about the same words: "the
 document", "it will be apparent to those skilled in the art". They count as any other, and are never shown first. A
 sentence is stock if `LEAST_STOCK` of its words are in runs of `RUN` words that many documents of the reference have.
 A reference of few patents cannot show that, so sentences with the set phrases of patents are stock in any index.
+Shorter phrases, as "the present invention" or "computer readable storage medium", are hollow: their sentence may be
+shown for its other words alone.
 """
 
 from __future__ import annotations
@@ -184,6 +186,12 @@ _SET_PHRASE = re.compile(
     |\bFachmanns?\b|\bSchutz(?:bereich|umfang)|\bhomme\ du\ métier\b|\bcadre\ de\ l['’]invention\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_HOLLOW_PHRASE = re.compile(
+    r"""\b(?:present|instant|claimed)\ inventions?(?:\ relates?)?\b|\bpreferred\ embodiments?\b
+    |\b(?:computer|machine|processor)[-\ ](?:readable|usable)(?:\ (?:storage|recording|memory|medi(?:um|a)s?))*\b
+    |\bgeneral[-\ ]purpose\ computers?\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _MEMORY = re.compile(
     r"\b(?:E*P?ROM|RAM|CD-ROM|DVD|(?:flash|random access|read[- ]only) memor|floppy|magnetic (?:dis|tape)|optical dis)"
 )
@@ -209,6 +217,18 @@ class StockSentence:
     span: Span
     n_documents: int  # that have its wording: the median of its runs; 0 for a set phrase that few have
     n_compared: int
+
+
+def is_of_patents(text: str) -> bool:
+    """Whether a text speaks of an invention or of embodiments, as patents do."""
+    return any(word in text for word in _OF_PATENTS)
+
+
+@lru_cache(maxsize=4)
+def hollow_phrases(text: str) -> NDArray[np.int64]:
+    """The spans (n, 2) of set phrases in sentences of a patent that say nothing about its subject, rising."""
+    phrases = _HOLLOW_PHRASE.finditer(text) if is_of_patents(text) else ()
+    return np.array([phrase.span() for phrase in phrases], np.int64).reshape(-1, 2)
 
 
 def common_sentences(texts: Iterable[str]) -> NDArray[np.uint64]:
@@ -264,7 +284,7 @@ def stock_sentences(text: str, wording: StockWording) -> tuple[StockSentence, ..
     keys = wording.keys if len(wording.keys) else np.zeros(1, np.uint64)
     at = np.minimum(np.searchsorted(keys, runs), len(keys) - 1)
     is_common = keys[at] == runs
-    is_patent = any(word in text for word in _OF_PATENTS)
+    is_patent = is_of_patents(text)
     phrases, memories = (
         [match.start() for match in pattern.finditer(text)] if is_patent else [] for pattern in (_SET_PHRASE, _MEMORY)
     )

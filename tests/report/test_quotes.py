@@ -197,6 +197,21 @@ def test_of_terms_with_a_common_word_one_is_listed_and_none_with_a_numeral_leads
     assert [part.term for part in Quotes(document, hit, "english").listed(parts)] == listed
 
 
+@pytest.mark.parametrize("is_patent", [False, True])
+def test_hollow_phrases_of_patents_are_no_reason_for_a_quote_and_no_words_of_a_match(is_patent: bool) -> None:
+    hollow = "A computer readable storage medium"
+    rests = ("In embodiments.", "An embodiment.") if is_patent else ("", "")
+    mine, theirs = f"{hollow} holds it. A heron eats. {rests[0]}", f"{hollow} hums. My heron sat. {rests[1]}"
+    document, hit, _ = compared(mine, theirs)
+    quotes = Quotes(document, hit, "english")
+    quote, _ = quotes.of(hit.pairs[0])
+    listed = {word for part in quotes.listed(hit.breakdown.terms) for word in part.term.split()}
+    assert (quote.marked("[", "]") == "A [heron] eats.") is is_patent
+    assert ({"computer", "storage", "medium"} & listed == set()) is is_patent and "heron" in listed
+    keys = [term.key for term in hit.breakdown.terms if "medium" in term.term]
+    assert keys and all(quotes.places(hit.pairs[0], keys)[0])  # the places of all words stay those of the score
+
+
 @pytest.mark.parametrize("signs", ["## ", "- ", "> * ", "• "])
 def test_signs_of_headings_and_lists_are_no_part_of_a_quote(signs: str) -> None:
     ((query, _),) = quotes_of(f"{signs}The heron waits at the weir.", "A heron waits at a weir.", "english")

@@ -15,7 +15,7 @@ from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.store.snapshot import IndexSnapshot
-from engine.views import result_view
+from engine.views import joint_view, result_view
 from engine.words.languages import (
     NONE,
     check_language,
@@ -107,6 +107,10 @@ def test_a_query_in_another_language_gets_a_note_in_every_view(tmp_path: Path) -
         note = "he query is in German, the index in English: words hardly match"
         assert all(note in " ".join(view.split()) for view in (str(found), found.to_html(), found._repr_html_()))
         same = result_view(index.search(make_document("q", ENGLISH_TEXT + " End.")))
+        texts = make_document("q", f"{german} Ende."), make_document("r", f"{ENGLISH_TEXT} End.")
+        both = joint_view(index.search_together(texts, []))
+        assert [query["query_language"] for query in both.to_dict()["queries"]] == ["german", None]
+        assert " ".join(str(both).split()).count(note) == 1
         assert same.to_dict()["query_language"] is None and "hardly match" not in str(same) + same.to_html()
 
 
