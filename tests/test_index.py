@@ -96,6 +96,7 @@ def test_an_unknown_id_is_refused_with_similar_ids(index: Index, lookup: object)
     assert str(raised.value) == (
         f"no document 'oc05' among 60 in {index.snapshot.folder}; did you mean 'doc050', 'doc051', 'doc052'?"
     )
+    assert index.snapshot.similar_names("DOC051.md") == ["doc051"] and not index.snapshot.similar_names("a much longer")
 
 
 def test_an_unknown_id_without_similar_ids_is_refused_with_the_command_that_lists_ids(index: Index) -> None:
