@@ -29,6 +29,7 @@ from engine.readers.fields import split_names
 from engine.readers.latex_commands import (
     with_acronyms,
     with_item_numbers,
+    with_named_references,
     with_shorthands,
     with_units,
     without_branches,
@@ -196,7 +197,7 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     tex, n_hidden = without_excluded(tex)
     tex, n_variants = without_branches(tex)
     tex, n_repeated = without_repeated_rows(tex)
-    tex = with_shorthands(without_tabs(without_overlays(tex)))
+    tex = with_named_references(with_shorthands(without_tabs(without_overlays(tex))))
     tex = _AFFILIATION.sub(lambda match: _AFFILIATION_KEY.sub("", match.group()), tex)
     text, macros = without_definitions(with_units(with_acronyms(without_columns(tex))), _Kept())
     is_plain = _IS_PLAIN.search(text) is not None and r"\begin{document}" not in text
@@ -266,7 +267,7 @@ _ACCENT = re.compile(
 )
 _NO_WORDS = re.compile(
     r"\\(?:begin|end)[ \t]{0,9}\{[^{}\n]{0,80}\}(?:\[[^\]\n]{0,80}\])?|\\\\\*?\[[^\]\n]{0,30}\]"
-    r"|\\[A-Za-z@]{1,60}\*?|\\.|(?<=[^\W\d_])[{}]|[{}_^]"
+    r"|\\(?:@|[^\W\d_]){1,60}\*?|\\.|(?<=[^\W\d_])[{}]|[{}_^]"
 )
 
 
@@ -347,6 +348,8 @@ def _parts(body: str) -> Iterator[tuple[str, int, str]]:
         title, level, start = "", 1, match.end()
         if command := match["command"]:
             group = group_at(body, match.end(), closing)
+            if "\n\n" in body[group.start : group.stop]:  # it is closed by the brace of another one
+                group = group_at(body, match.end(), {})
             title, level, start = body[group.start : group.stop], _LEVELS[command], group.end
         elif match["abstract"]:
             title, level = "Abstract", _LEVELS["section"]
@@ -371,6 +374,10 @@ _ALL_CITED = re.compile(
 _BEFORE_CITED = re.compile(rf"(?:(?<![~ \t\n])[~ \t]*(?:\n[~ \t]*)?)?{_CITED}(?:[~ ,;]{{0,5}}{_CITED})*")
 _RAISED = re.compile(r"(?<=(\w))\\(?:textsuperscript|up|tnote)\{(\w{1,10})\}")
 _OPTION = re.compile(r"(\\(?!sqrt|item|xrightarrow|xleftarrow)[A-Za-z]{2,40}\*?)\[[^\[\]{}]{0,200}\](?=\{)")
+_OPEN_BRACKET = re.compile(  # without an end, which the converter searches for up to the end of the text
+    r"(\\(?:begin\{[^{}\n]{1,60}\}|[A-Za-z]{1,60}\*?)[ \t]?)"
+    r"\[(?![^\[\]]{0,500}(?:\[[^\[\]]{0,200}\][^\[\]]{0,200}){0,3}\])"
+)
 _GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}(?=(?:\{\})*\{\w)")  # two arguments, of which the first is words
 _GLUED = re.compile(r"(?<=\w)\}(?=\\([A-Za-z]{2,40})\{\w)")
 _DEGREES = re.compile(r"\^\s{0,3}(?:\{\s{0,3}\\circ\s{0,3}\}|\\circ(?![A-Za-z]))")
@@ -458,7 +465,8 @@ def plain(latex: str) -> str:
     latex = _RAISED.sub(lambda match: raised(match[1], match[2]), _CITATION.sub(_CITED, latex))
     latex = _BEFORE_CITED.sub("", _ALL_CITED.sub(_CITED, latex))
     latex = _GLUED.sub(lambda match: "}" if is_known_macro(match[1]) else "} ", _GROUPS.sub("} ", latex))
-    text = _converted(balanced(_OPTION.sub(r"\1", _DEGREES.sub("°", latex))))
+    latex = _OPEN_BRACKET.sub(r"\1{[}", _OPTION.sub(r"\1", _DEGREES.sub("°", latex)))
+    text = _converted(balanced(latex))
     text = re.sub(r"[ \t\xa0]+", " ", text)
     text = re.sub(r" ?\n ?", "\n", re.sub(r"\n\s*\n\s*", "\n\n", text))
     text = _QUOTED.sub("\u2018\\1\u2019", "\n\n".join(map(joined_lines, text.split("\n\n"))))

@@ -384,3 +384,34 @@ _OVERLAY = re.compile(r"(\\(?:begin\{\w{1,40}\*?\}|[A-Za-z]{1,40}\*?))<[\w,+.|@:
 def without_overlays(text: str) -> str:
     """Leave out the numbers of the slides on which a presentation shows a text."""
     return _OVERLAY.sub(r"\1", text) if "<" in text and ("beamer" in text or r"\begin{frame}" in text) else text
+
+
+_NAMED_REFERENCE = re.compile(r"\\(cref|Cref|autoref|Autoref)\*?[ \t]*\{([^{}]{1,300})\}")
+_REFERENT = re.compile(
+    r"\\begin\{(?P<environment>[A-Za-z]{1,40})\*?\}|\\(?:sub)*(?P<part>section|chapter)(?![A-Za-z])|\\label\{(?P<label>[^{}]{1,200})\}"
+)
+_THEOREM = re.compile(r"\\newtheorem\*?\{([A-Za-z]{1,40})\}(?:\[\w{1,40}\])?\{([^{}]{1,40})\}")
+_REFERENTS = {
+    **{name: name for name in ("figure", "table", "equation", "algorithm", "section", "chapter", "theorem", "lemma")},
+    **dict.fromkeys(["align", "gather", "multline", "eqnarray", "subequations"], "equation"),
+    "subfigure": "figure", "wrapfigure": "figure", "longtable": "table", "lstlisting": "listing",
+}  # fmt: skip
+
+
+def with_named_references(text: str) -> str:
+    """Write what a reference names, as cleveref does: "figure" or "sections"; numbers are left out."""
+    names = _REFERENTS | {name: shown.lower() for name, shown in _THEOREM.findall(text)}
+    name, named = "", dict[str, str]()
+    for match in _REFERENT.finditer(text) if _NAMED_REFERENCE.search(text) else ():
+        if match["label"]:
+            named[match["label"]] = name
+        else:
+            name = names.get(match["environment"] or match["part"], name)
+
+    def write(match: re.Match[str]) -> str:
+        labels = match[2].split(",")
+        kind = named.get(labels[0].strip(), "")
+        kind = f"{kind}s" if kind and len(labels) > 1 else kind
+        return f"{kind if match[1] == 'cref' else kind.capitalize()}~{match.group()}" if kind else match.group()
+
+    return _NAMED_REFERENCE.sub(write, text) if named else text

@@ -129,16 +129,20 @@ def _optional(text: str, start: int, closing: Mapping[int, int], most: int = _MA
 def balanced(text: str) -> str:
     """Leave out braces, `\\begin`, `\\end` and formula delimiters that have no partner or nest too deeply.
 
-    Where a group and an environment cross each other, the converter retries, which takes
-    exponential time.
+    Where a group and an environment cross each other, the converter retries, which takes exponential time.
     """
     found = list(_NESTING.finditer(text))
     dropped = set(_unpaired([match.group() for match in found]))
     parts, start = [], 0
     for number in sorted(dropped):
-        parts.append(text[start : found[number].start()])
+        parts.append(_ENDS_IN_COMMAND.sub(_closed, text[start : found[number].start()]))
         start = found[number].end()
     return "".join([*parts, text[start:]])
+
+
+def _closed(command: re.Match[str]) -> str:
+    """A command that does not swallow the letters behind it."""
+    return " " if command.group() in (r"\begin", r"\end") else f"{command.group()}{{}}"
 
 
 def _unpaired(tokens: list[str]) -> Iterator[int]:
@@ -249,7 +253,7 @@ _SETTINGS = _by_command({
     "moo": "raisebox",
     "((": "put rput",
     "*o": "caption",
-    "om": "foreignlanguage selectlanguage textlanguage st sout mintinline",
+    "om": "foreignlanguage foreignquote selectlanguage textlanguage st sout mintinline",
     "omolo": "multirow",
     "o(m": "cmidrule",
     "d":
@@ -304,12 +308,7 @@ def without_columns(text: str) -> str:
 
 
 def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str, Macro]]:
-    """Remove the definitions from LaTeX source.
-
-    Returns:
-        The remaining text, and the body of each macro without arguments; "" for a macro
-        that is a program. The last definition of a name counts.
-    """
+    """Remove the definitions; returns the rest and the macro of each name as last defined, "" for a program."""
     closing = closing_braces(text)
     cut, macros = _Cut(text), dict[str, Macro]()
     place = 0

@@ -58,6 +58,24 @@ def test_unbalanced_braces_do_no_harm() -> None:
     assert "body" in read(rf"\section{{One {{ {BODY}".encode() + b"\n\\textbf{x body", "a", "a.tex").text
 
 
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (r"The \texttt{pump\_one and the gate.", "The pump_one and the gate."),
+        (r"\foreignlg}Keep clear.\end{lock} \'etang", "Keep clear. étang"),
+        (r"\begin{verbEvery lock is old.", "verbEvery lock is old."),
+        (r"\begin{theorem}[Silt bound Every lock silts.\end{theorem} Yes.", "[Silt bound Every lock silts. Yes."),
+        (r"\makebox[3cm Every lock silts. $\sqrt[3]{x}$", "[3cm Every lock silts. 3√(x)"),
+        ("\\section{Gates\n\nOf oak.\n\n\\section{Silt}\n\nIt falls.} Yes.", "Gates Of oak. Silt It falls. Yes."),
+        (r"\écluse{One} gate.", "One gate."),
+    ],
+)
+def test_words_beside_a_damaged_command_are_read(body: str, text: str) -> None:
+    document = document_in(rf"\begin{{document}}{body}\end{{document}}")
+    assert " ".join(document.text.split()) == text
+    assert "unexplained_words" not in document.left_out
+
+
 def test_tables_and_figures_keep_their_captions() -> None:
     table = r"\begin{table}\centering\begin{tabular}{lr} a & b \\ 1 & 2 \end{tabular}\caption{The table.}\end{table}"
     figure = r"\begin{figure}\includegraphics[width=3cm]{a.png}\caption{A figure.}\end{figure}"
@@ -249,6 +267,11 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
          "Weir Lab, Goole, Old Mercia It rose."),
         ("", r"\begin{proof}It falls.\end{proof}\begin{proof}[Proof of the law]It rose.\end{proof}",
          "Proof. It falls. Proof of the law. It rose."),
+        (r"\newtheorem{lem}{Lemma}",
+         r"\Cref{a} and \cref{b,c}: see \autoref{d}, \cref{none}.\begin{figure}\caption{Old.}\label{a}\end{figure}"
+         r"\begin{align}\label{b}x\end{align}\begin{lem}\label{d}It falls.\end{lem}",
+         "Figure and equations: see Lemma. Old. x Lemma. It falls."),
+        ("", r"\foreignquote{french}{Eau} rose.", "Eau rose."),
         (r"\newtheorem{proof}{Beweis}", r"\begin{proof}It falls.\end{proof}", "Beweis. It falls."),
     ],
 )  # fmt: skip
