@@ -97,6 +97,7 @@ _HIDDEN_CLASS = re.compile(
     r"(?:^|\s)(?:sr-only|visually-?hidden|screen-?reader(?:-text|-only)?)(?:\s|$)", re.IGNORECASE
 )
 _SIDE_NOTE = re.compile(r"(?:^|\s)(?:(?:side|margin|foot)-?note|ltx_note_outer)(?:\s|$)", re.IGNORECASE)
+_NUMBER_CLASS = re.compile(r"(?:^|\s)(?:\w*(?:[a-z\d]No|CommentaryLink)|(?:para|item|list|line)-?num(?:ber)?)(?:\s|$)")
 _LIST_FORMS = {"lower-alpha": "a", "upper-alpha": "A", "lower-latin": "a", "upper-latin": "A", "lower-roman": "i",
                "upper-roman": "I"}  # fmt: skip
 _LIST_FORM = re.compile(r"list-style(?:-type)?\s*:[^;]*\b(" + "|".join(_LIST_FORMS) + r")\b")
@@ -106,16 +107,8 @@ _AT_RULE = re.compile(
 _RULE = re.compile(r"(?<![^{}])([^{}]{1,20000}+)\{([^{}]{0,20000}+)\}")
 _SELECTOR = re.compile(r"\s*([a-z]*)([.#])([\w-]+)\s*$", re.IGNORECASE)
 _PERMALINKS = frozenset(["¶", "§", "#", "🔗", "\uf0c1", "↩", "↩\ufe0e", "↑", "^"])
-_META_FIELDS = {
-    "author": "authors",
-    "citation_author": "authors",
-    "citation_authors": "authors",
-    "dc.creator": "authors",
-    "dcterms.creator": "authors",
-    "article:author": "authors",
-    "citation_doi": "doi",
-    "citation_journal_title": "journal",
-}
+_AUTHORS = ("author", "citation_author", "citation_authors", "dc.creator", "dcterms.creator", "article:author")
+_META_FIELDS = {**dict.fromkeys(_AUTHORS, "authors"), "citation_doi": "doi", "citation_journal_title": "journal"}
 _META_OF_THE_SITE = re.compile(
     r"viewport|robots|googlebot|generator|theme-color|color-scheme|referrer|rating|format-detection"
     r"|apple-|msapplication|twitter:|og:|fb:|csrf|.*verification|.*verify"
@@ -250,8 +243,10 @@ def _move_notes(root: Element) -> None:
 
 
 def _mend_letters(root: Element, blocks: Blocks) -> None:
-    """Write letters of the font Symbol as what they show, and an initial in a block of its own into its word."""
-    for element in root.iter("font", "span"):
+    """Write letters of the font Symbol as what they show, initials into their words, and blanks behind numbers."""
+    for element in root.iter("font", "span", "a"):
+        if _NUMBER_CLASS.search(element.get("class") or "") and (element.tail or "0")[0].isalnum():
+            element.tail = f" {element.tail or ''}"
         look = _FONT.search(element.get("style") or "")
         text = element.text or ""
         shown = markup.signs(text, look[1] if look else element.get("face") or "")

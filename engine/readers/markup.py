@@ -223,12 +223,9 @@ class Grammar:
     is_raised: Callable[[Element], bool] = field(default=lambda _: False)  # a superscript, or the mark of a note
     sections: frozenset[str] = frozenset()  # after one ends, the text belongs to the section around it
     words: frozenset[str] = frozenset()  # inline, but never glued to the words around them
-    is_inside_word: Callable[[Element], bool] = field(
-        default=lambda _: False
-    )  # a break of a line or a page that a word runs across
-    ordered: Callable[[Element], str] = field(
-        default=lambda _: ""
-    )  # the number of the first item of a list, as "1." or "(a)"
+    # Whether a word runs across a break of a line or a page, and the number of the first item of a list: "1." or "(a)".
+    is_inside_word: Callable[[Element], bool] = field(default=lambda _: False)
+    ordered: Callable[[Element], str] = field(default=lambda _: "")
     pin: Callable[[Element], str] = field(default=lambda _: "")  # the number of a block outside of its text, or ""
     tex: Callable[[Element], str] = field(default=lambda _: "")  # the text of an element in the notation of TeX
 

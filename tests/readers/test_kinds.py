@@ -363,6 +363,7 @@ def test_columns_of_vertical_writing_go_from_right_to_left() -> None:
     [
         ("a.html", "<title>Untitled Document</title><h1>Locks</h1><p>Text."),
         ("a.html", '<title>Document</title><meta name="citation_title" content="Locks"><p>Text.'),
+        ("a.html", "<title>Get a Document - by Citation</title><h1>Locks</h1><p>Text."),
         ("a.md", "---\ntitle: Untitled\n---\n# Locks\n\nText."),
         ("a.tex", latex("t", r"\title{Untitled}\title{Locks}")),
     ],

@@ -505,6 +505,9 @@ _CITED = "<xref ref-type='bibr'>1</xref>,"
             ("<address><addrLine>Goole</addrLine><addrLine>Lock 3</addrLine></address>", "Goole Lock 3"),
             ("<placeName>Hull</placeName>s, <surname>Vane</surname><surname>Lime</surname>", "Hulls, Vane Lime"),
         )),
+        ("a.html", html('<p><span class="LegP1No">1</span><span class="LegDS LegP2No">(1)</span><b>A keeper</b> shall '
+                        '<span class="paranumber">2</span>mend<span class="num">3</span>.</p>'),
+         "1 (1) A keeper shall 2 mend3."),
         ("a.xml", "<rfc><middle><t>Words of it<vspace/>are by <contact fullname='Ann Vane'/>.</t></middle></rfc>",
          "Words of it are by Ann Vane."),
         ("a.txt", "PATN\nWKU  1\nDETD\nPAR  H.sub.2 O, 25.degree. C., 10.sup.-3 m of .beta.-oak, R.sub.1 is it.",
