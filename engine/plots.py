@@ -4,8 +4,8 @@ On the map, near points are similar documents; distant points can be similar too
 of the variance. A cluster has a number, a colour and a marker, and lines are the pairs that connect it. Near-duplicates
 are at the same point, so a cluster of them can look like one document; the legend shows their number.
 
-A point is the first two principal components of the vectors of a document, or of its weighted words. Letters in shapes:
-N documents, D width, V terms, K components.
+A point is the first two principal components of the vector of a document, or of its weighted words, which are hashed
+into a vector. Letters in shapes: N documents, D width, V terms.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from engine.encoders.encoder import Encoder, Vectors
+from engine.encoders.encoder import Encoder, Vectors, unit
 from engine.errors import QueryError
 from engine.report.table import no_hits
 from engine.result import Cluster, Hit, Pairs, Result
@@ -172,12 +172,11 @@ def _number(axes: Axes, values: Vectors, is_dark: NDArray[np.bool_]) -> None:
 
 
 Points = NDArray[np.float64]
-MOST_TERMS = 50_000  # the heaviest terms; the others hardly move a point
 _FEWEST_DOCUMENTS = (2, 5)  # least number of documents that must have a term; 5 for 75 documents or more
 _PER_DOCUMENT = 15
 _K = 2
-_SPARE = 8  # further components that the iteration carries, for its accuracy
-_ITERATIONS = 8
+_BITS = 10  # of the places of hashed terms
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,60 +185,31 @@ class Projection:
 
     points: Points  # (N, 2)
     shares: tuple[float, float]  # of the variance, in [0, 1]
-    place: Callable[[NDArray[np.float64]], Points]  # rows (n, D or V) -> (n, 2)
+    place: Callable[[NDArray[np.float64]], Points]  # rows (n, D) -> (n, 2)
 
 
-@dataclass(frozen=True, slots=True)
-class TermRows:
-    """Weighted terms of documents, unit rows of a sparse matrix (N, V)."""
-
-    terms: NDArray[np.uint32]  # (V,) rising
-    rows: NDArray[np.int64]  # document of each weight
-    columns: NDArray[np.int64]  # term of each weight
-    weights: NDArray[np.float64]
-    n_rows: int
-
-    def times(self, matrix: Points) -> Points:
-        """The product (N, K) with a matrix (V, K)."""
-        return self._sums(self.rows, self.columns, matrix, self.n_rows)
-
-    def transposed_times(self, matrix: Points) -> Points:
-        """The product (V, K) of the transposed with a matrix (N, K)."""
-        return self._sums(self.columns, self.rows, matrix, len(self.terms))
-
-    def _sums(self, into: NDArray[np.int64], of: NDArray[np.int64], matrix: Points, size: int) -> Points:
-        sums = np.empty((size, matrix.shape[1]))
-        for number, column in enumerate(matrix.T):
-            sums[:, number] = np.bincount(into, self.weights * column[of], size)
-        return sums
-
-    def dense(self) -> Points:
-        """All rows (N, V)."""
-        whole = np.zeros((self.n_rows, len(self.terms)))
-        whole[self.rows, self.columns] = self.weights
-        return whole
+def common_terms(table: TermTable) -> NDArray[np.uint32]:
+    """(V,) the terms of several documents, rising: those of two alone would give an axis to each near-duplicate."""
+    fewest = int(np.clip(table.n_documents // _PER_DOCUMENT, *_FEWEST_DOCUMENTS))
+    distinct, counts = np.unique(table.terms, return_counts=True)
+    return distinct[counts >= fewest]
 
 
-def term_rows(table: TermTable, statistics: TermStatistics, terms: NDArray[np.uint32] | None = None) -> TermRows:
-    """Weigh the terms of documents as the score does: b_t(d) = ln(1 + alpha tf / (|d| p(t))), then unit rows."""
-    lengths = np.maximum(1.0, table.lengths())[table.rows()]
-    weights = np.log1p(ALPHA * table.counts / (lengths * statistics.probabilities(table.terms)))
-    if terms is None:
-        terms = _heaviest(table.terms, weights, table.n_documents)
-    at = np.minimum(np.searchsorted(terms, table.terms), max(0, len(terms) - 1))
-    is_kept = terms[at] == table.terms if len(terms) else np.zeros(len(table.terms), bool)
-    rows, columns, weights = table.rows()[is_kept], at[is_kept], weights[is_kept]
-    norms = np.sqrt(np.bincount(rows, weights**2, table.n_documents))
-    return TermRows(terms, rows, columns, weights / norms[rows], table.n_documents)
+def term_rows(table: TermTable, statistics: TermStatistics, terms: NDArray[np.uint32]) -> Vectors:
+    """(N, D) unit rows of documents: terms weighed as in the score, b_t(d) = ln(1 + alpha tf / (|d| p(t))), and hashed.
 
-
-def _heaviest(terms: NDArray[np.uint32], weights: NDArray[np.float64], n_documents: int) -> NDArray[np.uint32]:
-    # Rare terms weigh most: those of two documents alone would give an axis to each pair of near-duplicates.
-    fewest = int(np.clip(n_documents // _PER_DOCUMENT, *_FEWEST_DOCUMENTS))
-    distinct, places, counts = np.unique(terms, return_inverse=True, return_counts=True)
-    sums = np.where(counts >= fewest, np.bincount(places, weights, len(distinct)), 0.0)
-    best = np.argsort(-sums, kind="stable")[:MOST_TERMS]
-    return np.sort(distinct[best[sums[best] > 0]])
+    Each of `terms` adds its weight at a place and with a sign that follow from the term, so that products of rows are
+    nearly those of all weights (Weinberger et al. 2009, arXiv:0902.2206).
+    """
+    is_kept = np.isin(table.terms, terms)
+    documents, kept = table.rows()[is_kept], table.terms[is_kept]
+    lengths = np.maximum(1.0, table.lengths())[documents]
+    weights = np.log1p(ALPHA * table.counts[is_kept] / (lengths * statistics.probabilities(kept)))
+    mixed = kept * _MIX
+    places = (mixed >> np.uint64(64 - _BITS)).astype(np.int64) + (documents << _BITS)
+    signs = np.where((mixed >> np.uint64(32)) & np.uint64(1), 1.0, -1.0)
+    rows = np.bincount(places, signs * weights, table.n_documents << _BITS).astype(np.float32)
+    return unit(rows.reshape(-1, 1 << _BITS))
 
 
 def project_vectors(vectors: Vectors) -> Projection:
@@ -253,27 +223,6 @@ def project_vectors(vectors: Vectors) -> Projection:
     return Projection(
         _planar(points), _shares(points, float((centred**2).sum())), lambda new: _planar((new - mean) @ axes)
     )
-
-
-def project_terms(rows: TermRows) -> Projection:
-    """Principal components of weighted words, by subspace iteration without a matrix (N, V).
-
-    See Halko et al. 2011, arXiv:0909.4061.
-    """
-    n_terms = len(rows.terms)
-    mean = np.bincount(rows.columns, rows.weights, n_terms) / max(1, rows.n_rows)
-    k = min(_K + _SPARE, n_terms, rows.n_rows)
-    basis = np.random.default_rng(0).standard_normal((n_terms, k))
-    for _ in range(_ITERATIONS):
-        left = rows.times(basis) - mean @ basis  # the centred matrix times the basis
-        basis = rows.transposed_times(left) - np.outer(mean, left.sum(0))
-        basis = np.linalg.qr(basis)[0]
-    inner = rows.times(basis) - mean @ basis
-    _, turn = np.linalg.eigh(inner.T @ inner)
-    axes = _turned(basis @ turn[:, ::-1][:, :_K])
-    points = rows.times(axes) - mean @ axes
-    variance = float(rows.weights @ rows.weights) - rows.n_rows * float(mean @ mean)
-    return Projection(_planar(points), _shares(points, variance), lambda new: _planar(new @ axes - mean @ axes))
 
 
 def _turned(axes: Points) -> Points:
@@ -311,24 +260,19 @@ class Mapped(Protocol):
     @property
     def snapshot(self) -> Snapshot:
         """The state of the index."""
-        ...
 
     @property
     def encoder(self) -> Encoder:
         """The encoder of queries."""
-        ...
 
     def matching(self, where: str | None) -> Positions:
         """The documents that a filter keeps."""
-        ...
 
     def position(self, doc_id: str) -> int:
         """The row of a document."""
-        ...
 
     def stored_query(self, doc_id: str) -> Query:
         """An indexed document with its vectors."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,8 +325,9 @@ def _of_vectors(index: Mapped, chosen: Positions, query: Document | str | None) 
 def _of_words(index: Mapped, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
     snapshot = index.snapshot
     statistics = snapshot.reference.statistics.words
-    rows = term_rows(snapshot.words(chosen).words, statistics)
-    projection = project_terms(rows)
+    table = snapshot.words(chosen).words
+    terms = common_terms(table)
+    projection = project_vectors(term_rows(table, statistics, terms))
     if query is None:
         return projection, None
     if isinstance(query, str):
@@ -390,7 +335,7 @@ def _of_words(index: Mapped, chosen: Positions, query: Document | str | None) ->
     else:
         segmenter = segmenter_of(snapshot.language or "none")
         own = count_documents(segmenter, [query]).words
-    return projection, projection.place(term_rows(own, statistics, rows.terms).dense())
+    return projection, projection.place(term_rows(own, statistics, terms).astype(np.float64))
 
 
 def plot_map(index: Mapped, corpus: CorpusMap, *, result: Result | None = None, by: str | None = None) -> Plot:

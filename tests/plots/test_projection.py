@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.plots import Points, TermRows, project_terms, project_vectors, term_rows
+from engine.plots import Points, common_terms, project_vectors, term_rows
 from engine.words.counts import TermTable, count_words
 from engine.words.likelihood import TermStatistics, collect
 from engine.words.segmenter import segmenter_of
@@ -39,48 +39,34 @@ def test_vectors_are_projected_on_their_principal_components() -> None:
     assert found.shares == pytest.approx(shares)
 
 
-def test_words_are_projected_on_their_principal_components() -> None:
-    rows = term_rows(*words_of(60))
-    found, (points, shares) = project_terms(rows), components(rows.dense())
-    assert found.shares == pytest.approx(shares, rel=1e-3)
-    for mine, other in zip(found.points.T, points.T, strict=True):
-        assert abs(np.corrcoef(mine, other)[0, 1]) > 0.999
+def weights_by_hand(table: TermTable, statistics: TermStatistics, terms: list[int]) -> Points:
+    """(N, V) unit rows of the weights of the score."""
+    rows = np.zeros((table.n_documents, len(terms)))
+    for row in range(table.n_documents):
+        own = range(int(table.starts[row]), int(table.starts[row + 1]))
+        length = sum(int(table.counts[at]) for at in own)
+        for at in own:
+            if int(table.terms[at]) in terms:
+                p = float(statistics.probabilities(table.terms[at : at + 1])[0])
+                rows[row, terms.index(int(table.terms[at]))] = np.log1p(0.05 * int(table.counts[at]) / (length * p))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def test_products_of_hashed_rows_are_nearly_those_of_the_weights_of_the_score() -> None:
+    table, statistics = words_of(12)
+    terms = common_terms(table)
+    expected, rows = weights_by_hand(table, statistics, terms.tolist()), term_rows(table, statistics, terms)
+    assert np.abs(rows @ rows.T - expected @ expected.T).mean() < 0.03
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-6)
 
 
 def test_a_document_of_the_map_is_placed_on_its_own_point() -> None:
-    vectors = np.random.default_rng(1).standard_normal((30, 6)).astype(np.float32)
-    of_vectors = project_vectors(vectors)
-    np.testing.assert_allclose(of_vectors.place(vectors.astype(np.float64)), of_vectors.points, atol=1e-9)
     table, statistics = words_of(30)
-    rows = term_rows(table, statistics)
-    of_words = project_terms(rows)
-    again = term_rows(table.of(np.array([7])), statistics, rows.terms).dense()
-    np.testing.assert_allclose(of_words.place(again), of_words.points[7:8], atol=1e-9)
-
-
-def test_weights_are_those_of_the_score_in_unit_rows() -> None:
-    table, statistics = words_of(8)
-    rows = term_rows(table, statistics)
-    dense = rows.dense()
-    first = {
-        int(t): int(n) for t, n in zip(table.terms[: table.starts[1]], table.counts[: table.starts[1]], strict=True)
-    }
-    length = sum(first.values())
-    expected = np.zeros(len(rows.terms))
-    for column, term in enumerate(rows.terms.tolist()):
-        if term in first:
-            p = float(statistics.probabilities(np.array([term], np.uint32))[0])
-            expected[column] = np.log1p(0.05 * first[term] / (length * p))
-    np.testing.assert_allclose(dense[0], expected / np.linalg.norm(expected))
-    np.testing.assert_allclose(np.linalg.norm(dense, axis=1), 1.0)
-
-
-def test_products_equal_those_of_the_dense_matrix() -> None:
-    rows = term_rows(*words_of(12))
-    dense, random = rows.dense(), np.random.default_rng(0)
-    right, left = random.standard_normal((len(rows.terms), 3)), random.standard_normal((12, 3))
-    np.testing.assert_allclose(rows.times(right), dense @ right, atol=1e-12)
-    np.testing.assert_allclose(rows.transposed_times(left), dense.T @ left, atol=1e-12)
+    terms = common_terms(table)
+    rows = term_rows(table, statistics, terms)
+    projection = project_vectors(rows)
+    again = term_rows(table.of(np.array([7])), statistics, terms)
+    np.testing.assert_allclose(projection.place(again.astype(np.float64)), projection.points[7:8], atol=1e-6)
 
 
 def table_of(*documents: list[int]) -> TermTable:
@@ -90,14 +76,7 @@ def table_of(*documents: list[int]) -> TermTable:
 
 
 def test_terms_of_a_single_document_are_left_out() -> None:
-    statistics = TermStatistics(np.array([1, 2, 3], np.uint32), np.full(3, 2, np.uint32), 9)
-    assert term_rows(table_of([1, 2], [2, 3], [3, 4]), statistics).terms.tolist() == [2, 3]
-
-
-def test_the_lightest_terms_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.plots.MOST_TERMS", 1)
-    statistics = TermStatistics(np.array([1, 2], np.uint32), np.array([200, 2], np.uint32), 999)
-    assert term_rows(table_of([1, 2], [1, 2]), statistics).terms.tolist() == [2]
+    assert common_terms(table_of([1, 2], [2, 3], [3, 4])).tolist() == [2, 3]
 
 
 def test_the_larger_side_of_an_axis_is_positive() -> None:
@@ -107,16 +86,12 @@ def test_the_larger_side_of_an_axis_is_positive() -> None:
 
 @pytest.mark.parametrize("n_rows", [0, 1, 2])
 def test_few_documents_have_points(n_rows: int) -> None:
-    vectors = project_vectors(np.eye(3, dtype=np.float32)[:n_rows])
-    empty = np.empty(0, np.int64)
-    words = project_terms(TermRows(np.empty(0, np.uint32), empty, empty, np.empty(0), n_rows))
-    for found in (vectors, words):
-        assert found.points.shape == (n_rows, 2) and np.isfinite(found.points).all()
-        assert all(0 <= share <= 1 + 1e-9 for share in found.shares)
+    found = project_vectors(np.eye(3, dtype=np.float32)[:n_rows])
+    assert found.points.shape == (n_rows, 2) and np.isfinite(found.points).all()
+    assert all(0 <= share <= 1 + 1e-9 for share in found.shares)
 
 
-def test_a_query_that_shares_no_term_is_placed() -> None:
+def test_documents_that_share_no_term_have_rows_of_zeros() -> None:
     table, statistics = words_of(10)
-    rows = term_rows(table, statistics)
-    alone = term_rows(table_of([123456789]), statistics, rows.terms)
-    assert np.isfinite(project_terms(rows).place(alone.dense())).all()
+    alone = term_rows(table_of([123456789], []), statistics, common_terms(table))
+    assert alone.shape[0] == 2 and not alone.any()
