@@ -331,7 +331,7 @@ class Trainer(transformers.Trainer):
             parts = self._task.backward(batch, _backward)
         average_gradients(model.parameters(), n)  # before any check, so that no process waits for a stopped one
         self._check("loss", parts["loss"])
-        n_tokens = int(_sum(torch.tensor(self._task.n_tokens(batch), device=self.args.device), n))
+        n_tokens = int(_sum(torch.tensor(self._task.n_tokens(batch), device=self.args.device)))
         self._pending = parts, n_tokens, started, float(self.optimizer.param_groups[0]["lr"])
         return torch.tensor(parts["loss"], device=self.args.device)
 
@@ -368,7 +368,7 @@ class Trainer(transformers.Trainer):
         """Measure the current parameters, and save them if they are the best so far."""
         with self.accelerator.autocast():
             own = dict(self._validate()) if self._validate else {}
-        values = _of_first(own, self.args.world_size)  # rounding must not make one process stop alone
+        values = _of_first(own)  # rounding must not make one process stop alone
         state = self.state
         self._add(validation_values(METRIC, values))
         mean = sum(values.values()) / len(values)
@@ -410,7 +410,7 @@ class Trainer(transformers.Trainer):
         if not self._validate and self.is_world_process_zero():
             self._encoder.save_pretrained(best, dtype=torch.float32)
         self._write_history()
-        state.log_history = _of_first(state.log_history, self.args.world_size)
+        state.log_history = _of_first(state.log_history)
         self.accelerator.wait_for_everyone()
         return Outcome(
             best,
@@ -534,25 +534,21 @@ def average_gradients(weights: Iterable[nn.Parameter], n: int) -> None:
         return
     trained = [weight for weight in weights if weight.requires_grad]
     has_gradient = torch.tensor([weight.grad is not None for weight in trained], device=trained[0].device)
-    for weight, count in zip(trained, _sum(has_gradient.int(), n).tolist(), strict=True):
+    for weight, count in zip(trained, _sum(has_gradient.int()).tolist(), strict=True):
         if count:
-            weight.grad = _sum(torch.zeros_like(weight) if weight.grad is None else weight.grad, n) / n
+            weight.grad = _sum(torch.zeros_like(weight) if weight.grad is None else weight.grad) / n
 
 
-def _sum(tensor: Tensor, n: int) -> Tensor:
-    """The sum over n processes."""
-    if n == 1:
-        return tensor
+def _sum(tensor: Tensor) -> Tensor:
+    """The sum over all processes."""
     from accelerate.utils import reduce
 
     summed: Tensor = reduce(tensor, "sum")
     return summed
 
 
-def _of_first(value: ValueT, n: int) -> ValueT:
-    """The value in the first of n processes."""
-    if n == 1:
-        return value
+def _of_first(value: ValueT) -> ValueT:
+    """The value in the first process."""
     from accelerate.utils import broadcast_object_list
 
     shared: ValueT = broadcast_object_list([value])[0]

@@ -23,6 +23,7 @@ from engine.encoders.files import CARD_FILE, MINILM_NAME
 from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import TrainingError
 from engine.machine import describe_origin
+from engine.report.lines import duration
 from engine.settings import (
     COUNT,
     Range,
@@ -409,7 +410,7 @@ def write_card(
     """
     environment = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
     # A JSON value is a YAML value, whatever characters it has.
-    environment.filters |= {"row": _table_row, "json": partial(json.dumps, ensure_ascii=False), "duration": _duration}
+    environment.filters |= {"row": _table_row, "json": partial(json.dumps, ensure_ascii=False), "duration": duration}
     template = files("indexer.training").joinpath("templates", "card.md").read_text("utf-8")
     has_base = trained.inherited is not None
     settings = settings_of(recipe)
@@ -447,12 +448,6 @@ def _answer(value: Setting) -> Setting:
 def _table_row(cells: Iterable[object]) -> str:
     """A row of a Markdown table."""
     return "| " + " | ".join(" ".join(str(cell).split()).replace("|", r"\|") for cell in cells) + " |"
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min {rest} s" if hours else f"{minutes} min {rest} s"
 
 
 RECIPE_FILE = "recipe.json"
