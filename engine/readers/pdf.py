@@ -28,10 +28,12 @@ from engine.readers.pdf_layout import (
     right_edges,
     starts_paragraph,
     vocabulary,
+    with_initials,
+    with_values,
     without_line_numbers,
     without_running_heads,
 )
-from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined, with_initials, with_values
+from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import Document, MetadataValue, assemble, is_made_up_title
 from engine.text.segmentation import Heading

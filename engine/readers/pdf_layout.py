@@ -1,4 +1,4 @@
-"""Paragraphs, columns, running heads and line numbers of PDF pages. Pure functions of lines."""
+"""Paragraphs, columns, running heads, line numbers and initials of PDF pages. Pure functions of lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import TypeAlias
 
-from engine.readers.pdf_lines import Line
+from engine.readers.pdf_lines import MIN_INITIAL, Line
 from engine.readers.text import CONTENT
 from engine.text.cleaning import hyphen_of, is_unspaced
 from engine.text.headings import is_part_of_opinion, parse, roman_value
@@ -201,7 +201,7 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
             id(line)
             for line in edge
             if (not line.is_note and _mask(line) in on_many and _is_apart(line, page, size))
-            or (line.size <= largest and id(line) in outermost and _PAGE_NUMBER_LINE.match(line.text))
+            or (line.size <= largest and id(line) in outermost and _is_page_number(line.text))
             or id(line) in of_two
             or (line.size <= largest and counting & _page_numbers(line))
             or (line.size <= largest and (line.page, _place(line)) in nearby and _is_apart(line, page, size))
@@ -215,6 +215,12 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
             part = name.text
         kept.extend(line for line in page if id(line) not in dropped)
     return kept
+
+
+def _is_page_number(text: str) -> bool:
+    """Whether a line is nothing but the number of a page, or of two pages side by side."""
+    two = re.fullmatch(r"(\d{1,4})\s+(\d{1,4})", text)
+    return _PAGE_NUMBER_LINE.match(text) is not None or (two is not None and int(two[2]) - int(two[1]) == 1)
 
 
 def _outer(page: Sequence[Line]) -> list[Line]:
@@ -446,3 +452,58 @@ def _is_in_margin(chain: Sequence[_Number], page: Sequence[Line]) -> bool:
     edge = min(one.left for one in chain)
     n_left_of = len(after) + sum(line.right <= edge + _SAME_PLACE for line in others)
     return n_left_of >= _SHARE_BESIDE * (len(others) + len(after))
+
+
+_INITIAL = re.compile(r"[\"'\u201c\u2018\u00ab]?[^\W\d_]")
+_MAX_INITIAL_GAP = 0.6  # times the type beside it
+_WORDS_OF_ONE_LETTER, _INITIAL_GAP = "AIO", 0.2  # times the type of the initial; a wider gap is a space
+_MAX_INITIALS = 4  # of a page
+
+
+def with_initials(lines: Sequence[Line]) -> list[Line]:
+    """Put initials, which are as high as several lines, before the first of the lines at their right."""
+    begun: dict[int, Line] = {}
+    used: set[int] = set()
+    for _, group in groupby(lines, key=lambda line: line.page):
+        page = list(group)
+        initials = [line for line in page if _INITIAL.fullmatch(line.text)]
+        for initial in sorted(initials, key=lambda line: -line.size)[:_MAX_INITIALS]:
+            beside = [line for line in page if _is_beside(initial, line)]
+            if beside:
+                first = max(beside, key=lambda line: line.y)
+                begun[id(first)] = replace(first, text=_with_initial(initial, first, lines), left=initial.left)
+                used.add(id(initial))
+    return [begun.get(id(line), line) for line in lines if id(line) not in used]
+
+
+def _is_beside(initial: Line, line: Line) -> bool:
+    return (
+        line.text[0].isalpha()
+        and MIN_INITIAL * line.size <= initial.size
+        and -0.1 * initial.size <= line.left - initial.right <= _MAX_INITIAL_GAP * initial.size
+        and -0.1 * initial.size <= line.y - initial.y <= initial.size
+    )
+
+
+def _with_initial(initial: Line, line: Line, lines: Iterable[Line]) -> str:
+    """The line behind its initial, with a blank where the initial is a word."""
+    letter, following = initial.text[-1], line.text.split(maxsplit=1)[0].strip(",.;:").lower()
+    if letter not in _WORDS_OF_ONE_LETTER:
+        return initial.text + line.text
+    words = Counter(word.strip(",.;:").lower() for other in lines for word in other.text.split())
+    is_apart, is_whole = words[following] > 1, words[letter.lower() + following] > 0
+    is_word = is_apart if is_apart != is_whole else line.left - initial.right > _INITIAL_GAP * initial.size
+    return f"{initial.text} {line.text}" if is_word else initial.text + line.text
+
+
+def with_values(lines: Sequence[Line], values: Iterable[Line]) -> list[Line]:
+    """Insert the values of a form behind the lines that are at their left, or else above them."""
+    merged = list(lines)
+    for value in values:
+        behind = [
+            place
+            for place, line in enumerate(merged)
+            if line.y > value.y + value.size or (line.y > value.y - value.size and line.left <= value.left)
+        ]
+        merged.insert(behind[-1] + 1 if behind else 0, value)
+    return merged

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import c_double, c_int, c_void_p, cast, create_string_buffer
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 from re import Match
 from statistics import median
 from types import MappingProxyType
@@ -182,6 +182,9 @@ _MIN_SWAPPED = 4  # lines of each of two columns that are not in order
 _GUTTER, _GUTTER_SHIFT = 1.2, 6.0  # its least width, times the type size; and points by which its edge varies
 _MAX_COLUMNS, _MOST_EMPTY = 6, 0.5  # share of a column behind the usual line; cells of a table leave more
 _Gap: TypeAlias = tuple[float, float, int]  # its edges, and its index on the page
+_CAPITAL, MIN_INITIAL = re.compile(r"(?<!\S)[^\W\d_a-z](?!\S)"), 1.6  # times the type beside it
+_SHIFT = 0.3  # of a baseline, times the type size
+_SHARE_OF_FULL = 0.7  # of the width of the widest line
 _CELL_GAP = 1.5  # times the type size
 _SHARE_RISING = 0.8
 _READING, _READING_SIZE = re.compile("[\u3041-\u30ff\u3105-\u312f\\s]+"), 0.65  # times the type below
@@ -229,19 +232,6 @@ class PageLines:
     readings: tuple[str, ...] = ()  # above Han characters, left out
 
 
-def with_values(lines: Sequence[Line], values: Iterable[Line]) -> list[Line]:
-    """Insert the values of a form behind the lines that are at their left, or else above them."""
-    merged = list(lines)
-    for value in values:
-        behind = [
-            place
-            for place, line in enumerate(merged)
-            if line.y > value.y + value.size or (line.y > value.y - value.size and line.left <= value.left)
-        ]
-        merged.insert(behind[-1] + 1 if behind else 0, value)
-    return merged
-
-
 def without_note_marks(text: str) -> str:
     """A text without the footnote marks at its end."""
     return text.rstrip(f" {_NOTE_MARKS}")
@@ -270,7 +260,7 @@ def _is_label(text_page: _TextPage, line: Line, upright: Sequence[Line]) -> bool
     """Whether a turned line belongs to the text, as heads of columns do; stamps are beside it, large or slanted."""
     few = len(upright) // 20
     left, right = sorted(one.left for one in upright)[few], sorted(one.right for one in upright)[-1 - few]
-    is_large = line.size > _MIN_INITIAL * median(one.size for one in upright)
+    is_large = line.size > MIN_INITIAL * median(one.size for one in upright)
     return left < line.left < right and not is_large and not _is_slanted(text_page, line.start)
 
 
@@ -315,7 +305,11 @@ def split_rows(
             if found := _gaps_between_words(text_page, rows[at][0], characters):
                 gaps[at] = found
     if len(gaps) < _MIN_ROWS:
-        return _left_first(rows)
+        gutter, laced = _laced(rows)
+        if not laced or most < 2:
+            return _left_first(rows)
+        split = {at: gap for at, found in gaps.items() for gap in found if abs(gap[1] - gutter) < _GUTTER_SHIFT}
+        return list(_by_columns(text_page, rows, split, gutter, characters, most - 1, laced))
     enough = max(_MIN_ROWS, 0.6 * len(gaps))
     for gutter in _gutters(gaps.values(), enough):
         split = {
@@ -331,6 +325,27 @@ def split_rows(
             }  # fmt: skip
             return list(_by_columns(text_page, rows, split | others, gutter, characters, most - 1))
     return rows
+
+
+def _laced(rows: Sequence[tuple[Line, bool]]) -> tuple[float, frozenset[int]]:
+    """Where the right of two columns starts whose lines follow each other in turn, and the places of these lines.
+
+    Their lines do not share baselines, and are full, other than the cells of a table; no places without such columns.
+    """
+    pairs = [
+        (at, max(before.left, line.left)) for at, ((before, _), (line, is_turned)) in enumerate(pairwise(rows), 1)
+        if abs(before.y - line.y) < 1.5 * line.size and (before.right < line.left or line.right < before.left)
+        and not is_turned
+    ]  # fmt: skip
+    starts = sorted(start for _, start in pairs)
+    gutter = starts[len(starts) // 2] if starts else 0.0
+    places = frozenset(place for at, start in pairs if abs(start - gutter) < _GUTTER_SHIFT for place in (at - 1, at))
+    lines = [rows[place][0] for place in places]
+    for column in ([one for one in lines if one.right < gutter], [one for one in lines if one.left >= gutter - 1]):
+        widths = sorted(line.right - line.left for line in column)
+        if len(column) < _MIN_ROWS or widths[len(widths) // 3] < _SHARE_OF_FULL * widths[-1]:
+            return gutter, frozenset()
+    return gutter, places
 
 
 def _gutters(gaps: Iterable[list[_Gap]], enough: float) -> Iterator[float]:
@@ -398,6 +413,7 @@ def _by_columns(
     gutter: float,
     characters: str,
     most: int,
+    laced: frozenset[int] = frozenset(),
 ) -> Iterator[tuple[Line, bool]]:
     lefts: list[tuple[Line, bool]] = []
     rights: list[tuple[Line, bool]] = []
@@ -407,9 +423,9 @@ def _by_columns(
             place = split[at][2]
             lefts.append((_line(text_page, line.page, characters[line.start : place], line.start), False))
             rights.append((_line(text_page, line.page, characters[place + 1 : line.stop], place + 1), False))
-        elif (lefts or rights) and line.left >= gutter - _GUTTER_SHIFT:
+        elif (lefts or rights or at in laced) and line.left >= gutter - _GUTTER_SHIFT:
             rights.append(row)
-        elif (lefts or rights) and line.right < gutter:
+        elif (lefts or rights or at in laced) and line.right < gutter:
             lefts.append(row)
         else:
             yield from (*lefts, *split_rows(text_page, rights, characters, most), row)
@@ -425,23 +441,38 @@ def _lines(text_page: _TextPage, characters: str, page: int) -> Iterator[tuple[L
 
 
 def _runs(text_page: _TextPage, text: str, start: int) -> Iterator[tuple[int, int, bool]]:
-    """The parts of a line that are turned, upright or initials: pdfium can join words of these kinds."""
+    """The parts of a line that are turned, upright, initials or on other baselines: pdfium can join such words."""
     ends = (start + len(text) - len(text.lstrip()), start + len(text.rstrip()) - 1)
-    if len({_is_turned(text_page, end) for end in ends}) == 1 and not _CAPITAL.search(text):
-        yield 0, len(text), _is_turned(text_page, ends[0])
+    turned = [_is_turned(text_page, end) for end in ends]
+    heights = [_origin(text_page, end)[1] for end in ends]
+    is_level = abs(heights[0] - heights[1]) < _SHIFT * _size(text_page, ends[0]) or all(turned)
+    if turned[0] == turned[1] and is_level and not _CAPITAL.search(text):
+        yield 0, len(text), turned[0]
         return
     words = list(re.finditer(r"\S+", text))
-    sizes = [_size(text_page, start + word.start()) for word in words]
+    places = [start + word.start() for word in words]
+    least = MIN_INITIAL * min(_size(text_page, place) for place in places)
     kinds = [
         (
-            _is_turned(text_page, start + word.start()),
-            word.group().isalpha() and len(word.group()) == 1 and size > _MIN_INITIAL * min(sizes),
+            _is_turned(text_page, place),
+            len(word.group()) == 1 and word.group().isalpha() and _size(text_page, place) > least,
         )
-        for word, size in zip(words, sizes, strict=True)
+        for word, place in zip(words, places, strict=True)
     ]
-    begun = [at for at, kind in enumerate(kinds) if not at or kind != kinds[at - 1]]
+    begun = [
+        at for at, kind in enumerate(kinds)
+        if not at or kind != kinds[at - 1]
+        or (not kind[0] and _is_elsewhere(text_page, start + words[at - 1].end() - 1, places[at]))
+    ]  # fmt: skip
     for at, following in pairwise([*begun, len(words)]):
         yield words[at].start(), words[following - 1].end(), kinds[at][0]
+
+
+def _is_elsewhere(text_page: _TextPage, before: int, index: int) -> bool:
+    """Whether a character is on another baseline than the one before it, and no script beside it."""
+    (left, y), size = _origin(text_page, index), _size(text_page, index)
+    is_beside = -_MAX_OVERLAP * size < left - _right(text_page, before) < _MAX_GAP * size
+    return abs(y - _origin(text_page, before)[1]) > _SHIFT * size and not is_beside
 
 
 def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
@@ -543,49 +574,6 @@ def _right(text_page: _TextPage, index: int) -> float:
     left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
     pdfium.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
     return right.value
-
-
-_CAPITAL = re.compile(r"(?<!\S)[^\W\d_a-z](?!\S)")
-_INITIAL = re.compile(r"[\"'\u201c\u2018\u00ab]?[^\W\d_]")
-_MIN_INITIAL, _MAX_INITIAL_GAP = 1.6, 0.6  # times the type beside it
-_WORDS_OF_ONE_LETTER, _INITIAL_GAP = "AIO", 0.2  # times the type of the initial; a wider gap is a space
-_MAX_INITIALS = 4  # of a page
-
-
-def with_initials(lines: Sequence[Line]) -> list[Line]:
-    """Put initials, which are as high as several lines, before the first of the lines at their right."""
-    begun: dict[int, Line] = {}
-    used: set[int] = set()
-    for _, group in groupby(lines, key=lambda line: line.page):
-        page = list(group)
-        initials = [line for line in page if _INITIAL.fullmatch(line.text)]
-        for initial in sorted(initials, key=lambda line: -line.size)[:_MAX_INITIALS]:
-            beside = [line for line in page if _is_beside(initial, line)]
-            if beside:
-                first = max(beside, key=lambda line: line.y)
-                begun[id(first)] = replace(first, text=_with_initial(initial, first, lines), left=initial.left)
-                used.add(id(initial))
-    return [begun.get(id(line), line) for line in lines if id(line) not in used]
-
-
-def _is_beside(initial: Line, line: Line) -> bool:
-    return (
-        line.text[0].isalpha()
-        and _MIN_INITIAL * line.size <= initial.size
-        and -0.1 * initial.size <= line.left - initial.right <= _MAX_INITIAL_GAP * initial.size
-        and -0.1 * initial.size <= line.y - initial.y <= initial.size
-    )
-
-
-def _with_initial(initial: Line, line: Line, lines: Iterable[Line]) -> str:
-    """The line behind its initial, with a blank where the initial is a word."""
-    letter, following = initial.text[-1], line.text.split(maxsplit=1)[0].strip(",.;:").lower()
-    if letter not in _WORDS_OF_ONE_LETTER:
-        return initial.text + line.text
-    words = Counter(word.strip(",.;:").lower() for other in lines for word in other.text.split())
-    is_apart, is_whole = words[following] > 1, words[letter.lower() + following] > 0
-    is_word = is_apart if is_apart != is_whole else line.left - initial.right > _INITIAL_GAP * initial.size
-    return f"{initial.text} {line.text}" if is_word else initial.text + line.text
 
 
 _MAX_GAP = 1.0  # times the type size; the space between columns is wider, or pdfium does not cross it

@@ -206,6 +206,14 @@ def test_columns_are_read_from_the_left(make_pdf: MakePdf, n_columns: int, *, is
     assert " ".join(text.split()) == " ".join(" ".join(rows) for rows in columns)
 
 
+@pytest.mark.parametrize("shift", [4, 6])
+def test_columns_on_baselines_of_their_own_are_read_from_the_left(make_pdf: MakePdf, shift: float) -> None:
+    columns = [prose(seed, width=5) for seed in (1, 2)]
+    page = [*printed(columns[0], 40, 700, size=8), *printed(columns[1], 310, 700 - shift, size=8)]
+    text = read(make_pdf([sorted(page, key=lambda one: -one[2])]), "a", "a.pdf").text
+    assert " ".join(text.split()) == " ".join([*columns[0], *columns[1]])
+
+
 def test_lines_from_the_bottom_to_the_top_are_read_from_the_top(make_pdf: MakePdf) -> None:
     rows = prose(1)
     assert read(make_pdf([printed(rows, 72, 700)[::-1]]), "a", "a.pdf").text == " ".join(rows)
