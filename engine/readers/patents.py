@@ -151,6 +151,7 @@ _TEXT = {  # heading of a part, and its tag in each format
     "Claims": ("claims", "SDOCL", "subdoc-claims"),
     "Amended claims": ("amended-claims", "amended-claims-statement"),
 }
+_CLAIM_NUMBER = re.compile(r"\s*(?:claim\s+)?\d{1,3}\s*(?:[-\u2013]\s*\d{1,3}\s*)?[.):]", re.IGNORECASE)
 _CLAIMS = frozenset([*_TEXT["Claims"], *_TEXT["Amended claims"]])
 _NOTES = frozenset(["footnote", "fn"])
 _HEADED = ("H", "heading", "CLM-heading")
@@ -235,14 +236,14 @@ def _count_bibliography(root: Element, used: Iterable[Element], blocks: Blocks) 
 
 
 def _number_claims(root: Element) -> None:
-    """Write the number of a claim before its text where only an attribute has it."""
+    """Write the number of a claim before its text where only an attribute, or its place among the others, has it."""
     for claim in root.iter("{*}claim"):
         number = (claim.get("num") or "").lstrip("0")
+        if number and not number.isdecimal():  # "xx" in some collections
+            number = str(1 + sum(1 for _ in claim.itersiblings(claim.tag, preceding=True)))
         first = claim.find("{*}claim-text")
         first = claim if first is None else first
-        if number.isdecimal() and not re.match(
-            r"\s*(?:claim\s+)?\d{1,3}\s*(?:[-\u2013]\s*\d{1,3}\s*)?[.):]", words(claim), re.IGNORECASE
-        ):
+        if number and not _CLAIM_NUMBER.match(words(claim)):
             first.text = f"{number}. {(first.text or '').lstrip()}"
 
 

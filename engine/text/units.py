@@ -117,8 +117,8 @@ def _by_claim(document: Document, *, by_element: bool) -> Divided:
                 sections.append(Section(label, (*section.path, label), part.start, part.stop))
     if not rows:
         raise QueryError(
-            f"{document.doc_id} has no section of numbered claims among {len(document.sections)}; "
-            "its heading must be 'Claims': take --by section or --by sentence"
+            f"{document.doc_id} has no numbered claims below a heading such as 'Claims'; "
+            "take --by section or --by sentence"
         )
     return Divided(replace(document, sections=tuple(sections)), tuple(rows))
 
