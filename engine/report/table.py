@@ -167,7 +167,7 @@ def coverage_note(coverage: Coverage) -> str:
     if not coverage.tokens_read:
         return "searched by words alone"
     if coverage.tokens_read == coverage.tokens_total:
-        return f"all {coverage.tokens_total:,} tokens read{pooled_note(coverage)}"
+        return f"all {counted(coverage.tokens_total, 'token')} read{pooled_note(coverage)}"
     share = f"({coverage.share:.1%}){pooled_note(coverage)}"
     return f"{coverage.tokens_read:,} of {coverage.tokens_total:,} tokens read {share}"
 
@@ -502,9 +502,8 @@ def joint_lines(result: JointResult, *, n_pairs: int | None = None, width: int =
         lines += title_line(hit, width)
         for part, of_query, weight in zip(hit["by_query"], result.results, result.weights, strict=True):
             number = Run(f"{part['contribution']:+8.4f}", Style.NUMBER)
-            lines.append(
-                cut(line(" " * _INDENT, number, f"  {safe(of_query.query.title)}: {safe(summary(part['hit']))}"), width)
-            )
+            lines += [cut(line(" " * _INDENT, number, f"  {safe(of_query.query.title)}"), width)]
+            lines += _summary(part["hit"], width)
             if weight > 0 and n_pairs:
                 lines += hit_lines(part["hit"], n_pairs, width, is_on_demand=of_query.encoding is not None)
         lines.append(line())

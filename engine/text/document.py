@@ -242,4 +242,4 @@ def _opening(document: Document, position: int) -> str:
     section = document.sections[position]
     words = " ".join(document.text[section.start : section.start + 200].split())
     opening = textwrap.shorten(words, 40, placeholder="…")
-    return f"“{opening if len(opening) > 1 else words[:20] + '…'}”"
+    return f"“{words[:20] + '…' if opening == '…' else opening}”"

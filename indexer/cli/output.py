@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from engine.plots import Plot
 
 
-_NO_TEXT = ("docx", "odt", "pdf", "xlsx")  # suffixes of programs that cannot read a table of text
+# Suffixes that name a form, of which a command has some, or a program that cannot read a table of text.
+_NAMED_FORMS = frozenset("json jsonl csv html bibtex ris parquet arrow docx odt pdf xlsx".split())
 _FORMS = {"bib": "bibtex", "htm": "html", "run": "trec"}  # of suffixes that are not the name of a format
 _PICTURES: dict[str, Literal["png", "svg"]] = {".png": "png", ".svg": "svg"}
 
@@ -211,7 +212,7 @@ def format_option(names: Sequence[str]) -> Callable[[DecoratedT], DecoratedT]:
         output = context.params.get("output")
         suffix = "" if output is None else output.suffix[1:].lower()
         by_name = _FORMS.get(suffix, suffix)
-        if form is None and output is not None and suffix in _NO_TEXT and suffix not in names:
+        if form is None and output is not None and by_name in _NAMED_FORMS and by_name not in names:
             raise click.UsageError(f"{output.name} would be no {suffix} file; formats: {', '.join(names)}")
         return form or (by_name if by_name in names else names[0])
 

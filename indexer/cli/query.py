@@ -254,6 +254,8 @@ def watch(
         if any(result.floor is None for result, _ in found) and request.least == AUTO:
             log("scores of unrelated documents are not known yet, so every hit counts; --least X sets a limit")
         answers = [Answer(result, changed=changed) for result, changed in found if result.hits]
+        if not found:
+            queries.end(are_answered=False)
         with watched.saved():
             if answers:
                 print_answers(answers, shown)

@@ -89,6 +89,7 @@ def test_a_run_that_dies_while_it_prints_loses_nothing(folder: Path, run: Run, m
 
 def test_questions_are_kept_apart_and_failures_reported(folder: Path, run: Run) -> None:
     draft = str(folder / "draft.md")
+    assert run(str(folder / "nowhere.md")).exit_code == 1 and not (folder / "s.json").exists()
     found = run(draft, str(folder / "nowhere.md"), "--id", "fox0.md", "--text", QUERY)
     assert (found.exit_code, "nowhere.md: No such file" in found.stderr) == (3, True)
     assert hits(found) == [["fox0.md"], ["fox0.md"]]  # of the text and of the draft; fox0.md itself has none
