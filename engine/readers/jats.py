@@ -176,7 +176,7 @@ _BLOCKS = frozenset([
     "statement", "supplementary-material", "table", "table-wrap", "table-wrap-foot", "tbody", "thead", "title",
     "alt-text", "array", "attrib", "author-notes", "def-head", "long-desc", "term-head", "tgroup",
     "bio", "corresp", "fn-group", "front-stub", "funding-statement", "glossary", "speaker",
-    "term", "verse-group", "verse-line",
+    "term", "verse-group",
 ])  # fmt: skip
 _WORDS = frozenset([
     "article-title", "collab", "conf-name", "day", "fpage", "given-names", "issue", "lpage", "month", "name",
@@ -188,7 +188,7 @@ _GRAMMAR = Grammar(
     items=frozenset(["list-item"]),
     rows=frozenset(["tr", "row"]),
     cells=frozenset(["td", "th", "entry"]),
-    breaks=frozenset(["break", "hr"]),
+    breaks=frozenset(["break", "hr", "verse-line"]),
     verbatim=frozenset(["preformat", "code"]),
     heading=_heading,
     left_out=_left_out,

@@ -118,7 +118,7 @@ def _heading(element: Element) -> HeadingMark | None:
 _BLOCKS = frozenset([
     "ab", "abstract", "argument", "back", "bibl", "body", "byline", "castList", "cit", "closer", "dateline", "div",
     "div0", "div1", "div2", "div3", "div4", "div5", "div6", "div7", "docTitle", "epigraph", "figDesc", "figure",
-    "floatingText", "formula", "front", "head", "l", "lg", "list", "note", "opener", "p", "salute", "signed", "sp",
+    "floatingText", "formula", "front", "head", "lg", "list", "note", "opener", "p", "salute", "signed", "sp",
     "docAuthor", "docDate", "entry", "etym", "form", "person", "place", "sense", "surface", "u", "zone",
      "docImprint", "imprimatur", "postscript", "speaker", "stage", "table", "text", "titlePage",
     "titlePart", "trailer",
@@ -132,7 +132,7 @@ _GRAMMAR = Grammar(
     items=frozenset(["item", "castItem"]),
     rows=frozenset(["row"]),
     cells=frozenset(["cell"]),
-    breaks=frozenset(["lb", "pb", "cb", "gb", "line"]),
+    breaks=frozenset(["lb", "pb", "cb", "gb", "line", "l"]),
     verbatim=frozenset(["eg", "egXML"]),
     heading=_heading,
     left_out=_left_out,

@@ -54,6 +54,7 @@ _BLOCKS = frozenset([
     "P", "NP", "NO.P", "chapeau", "continuation", "proviso", "abstract", "heading", "AbstractText", "blockquote",
     "figure", "aside",
 ])  # fmt: skip
+_DIVISIONS = frozenset(["level", "section", "subsection", "part", "chapter", "article", "division", "hcontainer"])
 _INLINE = frozenset([
     "a", "b", "i", "u", "em", "strong", "bold", "italic", "sup", "sub", "span", "ref", "xref", "eref", "rref", "bcp14",
     "term", "def", "date", "quote", "quotedText", "inline", "tt", "code", "cref", "iref", "external-xref", "ins", "del",
@@ -324,10 +325,19 @@ def _write_attributes(root: Element) -> None:
 
 
 def _mend_numbers(root: Element) -> None:
-    """Give the numbers of legislation.gov.uk their parentheses, and the articles of Formex their subtitles."""
+    """Give numbers of legislation.gov.uk their parentheses, headings what they head, articles of Formex subtitles."""
     for number in root.iter("{*}Pnumber"):
         if local_name(number.getparent()) != "P1" and words(number).isalnum():
             number.text = f"({words(number)})"
+    for heading in [one for one in root.iter(etree.Element) if local_name(one) in _HEADINGS]:
+        part, children = heading.getparent(), [] if heading.getparent() is None else [*heading.getparent()]
+        others = [one for one in children if one is not heading]
+        if part is None or part.getparent() is None or part.getnext() is None or local_name(part) not in _DIVISIONS:
+            continue
+        if all(local_name(one) in _NUMBERS for one in others):  # alone in its part, it heads what follows
+            heading.text = " ".join(filter(None, (*map(words, others), heading.text)))
+            heading.tail = part.tail
+            part.getparent().replace(part, heading)
     for subtitle in [*root.iter("{*}STI.ART")]:
         before = subtitle.getprevious()
         if before is not None and local_name(before) == "TI.ART":

@@ -208,8 +208,12 @@ def test_books_of_bits_are_read_as_articles_are(data: str, title: str, text: str
          "<paragraph><p>The appeal is allowed with costs of it.</p></paragraph></decision></judgmentBody></judgment>"
          "</akomaNtoso>", "a", "Between: Vane 1. It holds. Conclusion The appeal is allowed with costs of it.",
          "Conclusion"),
+        ("<akomaNtoso><judgment><judgmentBody><decision><paragraph><num>1.</num><content><p>It leaks.</p></content>"
+         "</paragraph><level><num>II.</num><heading>Law</heading></level><paragraph><num>2.</num><content><p>It holds."
+         "</p></content></paragraph></decision></judgmentBody></judgment></akomaNtoso>", "a",
+         "1. It leaks. II. Law 2. It holds.", "II. Law"),
     ],
-    ids=["ecfr", "federal-register", "uk", "formex", "judgment"],
+    ids=["ecfr", "federal-register", "uk", "formex", "judgment", "heading-alone"],
 )  # fmt: skip
 def test_headings_and_numbers_of_laws(data: str, title: str, text: str, heading: str) -> None:
     (document,) = documents("a.xml", data)

@@ -137,3 +137,18 @@ def test_prose_in_a_list_of_references_is_text() -> None:
         "Bought from a farm.",
         "See chapter 3.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("form", "group", "line"),
+    [
+        ("<TEI><teiHeader/><text><body><p>Song</p>{}</body></text></TEI>", "lg", "l"),
+        ("<article><body><p>Song</p>{}</body></article>", "verse-group", "verse-line"),
+    ],
+)
+def test_lines_of_verse_stay_together(form: str, group: str, line: str) -> None:
+    lines = f"<{line}>The {{}} is old,</{line}><{line}>and so am I.</{line}>"
+    verses = (f"<{group}>{lines.format(word)}</{group}>" for word in ("gate", "boat"))
+    document = read(form.format("".join(verses)).encode(), "a", "a.xml")
+    assert isinstance(document, Document)
+    assert document.text == "Song\n\nThe gate is old,\nand so am I.\n\nThe boat is old,\nand so am I."
