@@ -211,7 +211,7 @@ def _parties(head: str, is_opinion: bool) -> str:
 def case_fields(text: str) -> dict[str, MetadataValue]:
     """Docket number, court and date of an opinion, from its first page."""
     head = text[:_HEAD_CHARS]
-    docket = _DOCKET.search(head)
+    docket = _DOCKET.search(head) or _BARE_DOCKET.search(head)
     court = next((match for match in _COURT_LINE.finditer(head) if _party(match.group())), None)
     date = _DECIDED.search(head) or _DATE.search(head) or _DAY_FIRST.search(head)
     fields: dict[str, MetadataValue] = {}
@@ -253,6 +253,8 @@ _MONTH_ALONE = re.compile(rf"\b{_MONTH},?\s+(?P<year>[12]\d{{3}})\b", re.IGNOREC
 _ISO = re.compile(r"\b[12]\d{3}-[01]\d(?:-[0-3]\d)?(?!\d)")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _DECIDED = re.compile(rf"\b(?:decided|filed|dated|entered|issued|opinion)\W{{1,5}}{_DATE.pattern}", re.IGNORECASE)
+_BARE_NUMBER = r"(?:\d{1,2}:)?\d{2}-(?:[A-Za-z]{2,4}-\d{2,6}|\d{3,6})(?:-[A-Z]{2,4}){0,3}"
+_BARE_DOCKET = re.compile(rf"(?<![\w:-])(?=[\d-]*[:A-Za-z]|(?<![^\n])|[\d-]+[ \t]*\n)({_BARE_NUMBER})(?![\w-])")
 _DOCKET = re.compile(
     r"\b(?:case|docket|civil|cause|criminal|action|index)?[ \t]*(?:action[ \t]*)?nos?\.?:?[ \t]*"
     r"([A-Z0-9]{0,5}[:-]?\d[\w:./\u2010-\u2013-]{1,30})",
@@ -272,7 +274,7 @@ def _without_role(text: str) -> str:
 
 def _party(text: str) -> str:
     """The name of a party, without its role; "" where it is a sentence or a citation."""
-    text = _BEFORE_PARTY.sub("", text.strip())
+    text = _AROUND_PARTY.sub("", _BEFORE_PARTY.sub("", text.strip()))
     name = " ".join(_ROLE.sub("", text).split()).strip(" ,;:()*\u2020")
     name = re.sub(r" (?:and|&)$", "", name if _ABBREVIATED.search(name) else name.rstrip("."))
     if not name or len(name) > _MAX_PARTY_CHARS or not name[0].isupper() or _NOT_A_NAME.search(name):
@@ -286,6 +288,7 @@ _SMALL_WORDS = frozenset(["of", "the", "and", "for", "de", "von", "in", "ex", "r
 _BEFORE_PARTY = re.compile(
     r"(?:(?:re|subject|short title|case|caption)\s*:\s*)*(?:(?:case )?nos?\. ?[\w:-]*\d[\w:-]*[,:]?\s+)?", re.IGNORECASE
 )
+_AROUND_PARTY = re.compile(rf"^{_BARE_NUMBER},?\s+|[,(\s]+{_BARE_NUMBER}\)?$")
 _GOES_ON = re.compile(r"\b(?:dba|d/b/a|a/k/a|f/k/a|of|and|the|for|ex rel\.)$|&$", re.IGNORECASE)
 
 

@@ -224,6 +224,12 @@ _BODY = "\n\n" + "The keeper of the lock asks for return of the toll, and the we
          "In the Interest of: A.V., a minor", {}),
         ("IN THE COURT OF GOOLE\n\nIN RE: Oak Filters\nLiability Litigation,\nNo. 15", "IN RE: Oak Filters Liability "
          "Litigation", {}),
+        ("COURT OF GOOLE\n\n19-1234\n\nHARBOUR TRUST\nv.\nLIME CO.\n", "HARBOUR TRUST v. LIME CO.",
+         {"docket": "19-1234"}),
+        *((f"{first}\nDistrict Court of Goole, Feb. 3, 2019", "Harbour Trust v. Lime Co.",
+           {"docket": "2:19-cv-01234-AB", "date": "2019-02-03"}) for first in (
+            "2:19-cv-01234-AB Harbour Trust v. Lime Co.", "Harbour Trust v. Lime Co. (2:19-cv-01234-AB)",
+            "Harbour Trust v. Lime Co., 2:19-cv-01234-AB")),
         ("5 U.S. 3\n\nHARBOUR TRUST\nv.\nLIME CO.\n\nSupreme Court of Goole.", "HARBOUR TRUST v. LIME CO.", {}),
     ],
 )  # fmt: skip
