@@ -21,10 +21,12 @@ from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks
 from engine.readers.docx_styles import (
     BULLET,
+    EQUATIONS,
     N_LEVELS,
     Numbering,
     NumberOf,
     Styles,
+    equation_text,
     is_on,
     number_of,
     outline_level,
@@ -33,7 +35,7 @@ from engine.readers.docx_styles import (
 )
 from engine.readers.encoding import MAX_CONTAINER_BYTES, Archive, decode, member_name
 from engine.readers.fields import authors_of
-from engine.readers.markup import EQUATIONS, equation_text, parse_safely, signs
+from engine.readers.markup import parse_safely, signs
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, raised, too_large
 from engine.text.document import Document, MetadataValue, is_made_up_title
 from engine.text.headings import headings_of_lines, title_of_lines

@@ -1,11 +1,14 @@
-"""Styles and numbers of Word: names, outline levels and lists, counted as Word counts them."""
+"""Styles, numbers and equations of Word: names, outline levels and lists, counted as Word counts them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from engine.readers.markup import MAX_DEPTH, grouped
+from engine.text.cleaning import one_line
 from engine.text.headings import numeral
 
 _Element: TypeAlias = Any
@@ -280,3 +283,82 @@ def _value(element: _Element, name: str) -> str:
 
 def _number(text: str, default: int) -> int:
     return int(text) if text.isdecimal() and len(text) < 10 else default
+
+
+_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+EQUATIONS = frozenset([f"{_M}oMath", f"{_M}oMathPara"])
+_NOT_IN_EQUATION = frozenset([f"{_W}del", f"{_W}moveFrom", f"{_W}rPr"])
+
+
+def equation_text(equation: _Element) -> str:
+    """The text of an `m:oMath` or `m:oMathPara`, on one line."""
+    return one_line(_math_text(equation, 0))
+
+
+def _math_text(node: _Element, depth: int) -> str:
+    if not isinstance(node.tag, str) or node.tag in _NOT_IN_EQUATION or node.tag.endswith("Pr"):
+        return ""
+    if node.tag == f"{_M}t":
+        return node.text or ""
+    if depth > MAX_DEPTH:
+        return "".join(one.text or "" for one in node.iter(f"{_M}t"))
+    write = _WRITERS.get(node.tag.rpartition("}")[2])
+    return write(node, depth + 1) if write else "".join(_math_text(child, depth + 1) for child in node)
+
+
+def _child(node: _Element, name: str, depth: int) -> str:
+    child = node.find(f"{_M}{name}")
+    return _math_text(child, depth).strip() if child is not None else ""
+
+
+def _children(node: _Element, name: str, depth: int) -> list[str]:
+    return [_math_text(child, depth).strip() for child in node.iterchildren(f"{_M}{name}")]
+
+
+def _property(node: _Element, properties: str, name: str, default: str) -> str:
+    """The value of a property; `default` where it is not given."""
+    found = node.find(f"{_M}{properties}/{_M}{name}")
+    value = found.get(f"{_M}val") if found is not None else None
+    return default if value is None else str(value)
+
+
+def _limits(node: _Element, depth: int) -> str:
+    below, above = _child(node, "sub", depth), _child(node, "sup", depth)
+    return (f"_{grouped(below)}" if below else "") + (f"^{grouped(above)}" if above else "")
+
+
+def _scripts(node: _Element, depth: int) -> str:
+    scripts, base = _limits(node, depth), _child(node, "e", depth)
+    return scripts + base if node.tag == f"{_M}sPre" else base + scripts
+
+
+def _delimited(node: _Element, depth: int) -> str:
+    separator = _property(node, "dPr", "sepChr", "|")
+    inner = separator.join(_children(node, "e", depth))
+    return f"{_property(node, 'dPr', 'begChr', '(')}{inner}{_property(node, 'dPr', 'endChr', ')')}"
+
+
+def _function(node: _Element, depth: int) -> str:
+    argument = _child(node, "e", depth)
+    space = "" if argument.startswith("(") else " "
+    return f"{_child(node, 'fName', depth)}{space}{argument}"
+
+
+def _limit(node: _Element, depth: int) -> str:
+    mark = "_" if node.tag == f"{_M}limLow" else "^"
+    return f"{_child(node, 'e', depth)}{mark}{grouped(_child(node, 'lim', depth))}"
+
+
+_WRITERS: Mapping[str, Callable[[_Element, int], str]] = {
+    **dict.fromkeys(["sSup", "sSub", "sSubSup", "sPre"], _scripts), "d": _delimited, "func": _function,
+    "nary": lambda node, depth: (
+        f"{_property(node, 'naryPr', 'chr', '∫')}{_limits(node, depth)} {_child(node, 'e', depth)}"
+    ),
+    "limLow": _limit, "limUpp": _limit,
+    "f": lambda node, depth: f"{grouped(_child(node, 'num', depth))}/{grouped(_child(node, 'den', depth))}",
+    "rad": lambda node, depth: f"{_child(node, 'deg', depth)}√({_child(node, 'e', depth)})",
+    "m": lambda node, depth: "; ".join(", ".join(_children(row, "e", depth)) for row in node.iterchildren(f"{_M}mr")),
+    "eqArr": lambda node, depth: "; ".join(_children(node, "e", depth)),
+    "acc": lambda node, depth: _child(node, "e", depth) + _property(node, "accPr", "chr", "\u0302"),
+    "oMathPara": lambda node, depth: " ".join(_math_text(child, depth) for child in node),
+}  # fmt: skip

@@ -1,6 +1,6 @@
-"""Parses XML without fetching anything, writes it as blocks by a `Grammar` of tags, and formulas as text on a line.
+"""Parses XML without fetching anything, writes it as blocks by a `Grammar` of tags, and MathML as text on a line.
 
-Formulas of Word and MathML have fractions by a slash, scripts by ^ and _, as in LaTeX.
+Formulas have fractions by a slash, scripts by ^ and _, as in LaTeX.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -16,103 +15,26 @@ from lxml import etree
 
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
+from engine.readers.encoding import decode
 from engine.readers.left_out import DELETED, ELEMENTS, READINGS, REFERENCES
 from engine.text.cleaning import joined_lines, joined_words, one_line, raised
 from engine.text.headings import numeral
 
-_Element: TypeAlias = Any
-_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-EQUATIONS = frozenset([f"{_M}oMath", f"{_M}oMathPara"])
-_NOT_IN_EQUATION = frozenset([f"{_W}del", f"{_W}moveFrom", f"{_W}rPr"])
-_MAX_DEPTH = 50  # deeper parts are read without their structure
+Element: TypeAlias = Any  # lxml is not typed
+MAX_DEPTH = 50  # deeper parts are read without their structure
 
 
-def equation_text(equation: _Element) -> str:
-    """The text of an `m:oMath` or `m:oMathPara`, on one line."""
-    return one_line(_math_text(equation, 0))
-
-
-def _math_text(node: _Element, depth: int) -> str:
-    if not isinstance(node.tag, str) or node.tag in _NOT_IN_EQUATION or node.tag.endswith("Pr"):
-        return ""
-    if node.tag == f"{_M}t":
-        return node.text or ""
-    if depth > _MAX_DEPTH:
-        return "".join(one.text or "" for one in node.iter(f"{_M}t"))
-    write = _WRITERS.get(node.tag.rpartition("}")[2])
-    return write(node, depth + 1) if write else "".join(_math_text(child, depth + 1) for child in node)
-
-
-def _child(node: _Element, name: str, depth: int) -> str:
-    child = node.find(f"{_M}{name}")
-    return _math_text(child, depth).strip() if child is not None else ""
-
-
-def _children(node: _Element, name: str, depth: int) -> list[str]:
-    return [_math_text(child, depth).strip() for child in node.iterchildren(f"{_M}{name}")]
-
-
-def _property(node: _Element, properties: str, name: str, default: str) -> str:
-    """The value of a property; `default` where it is not given."""
-    found = node.find(f"{_M}{properties}/{_M}{name}")
-    value = found.get(f"{_M}val") if found is not None else None
-    return default if value is None else str(value)
-
-
-def _grouped(text: str) -> str:
+def grouped(text: str) -> str:
     """In parentheses, unless it is one number or name."""
     return text if len(text) < 2 or text.isalnum() else f"({text})"
 
 
-def _scripts(node: _Element, depth: int) -> str:
-    below, above = _child(node, "sub", depth), _child(node, "sup", depth)
-    scripts = (f"_{_grouped(below)}" if below else "") + (f"^{_grouped(above)}" if above else "")
-    base = _child(node, "e", depth)
-    return scripts + base if node.tag == f"{_M}sPre" else base + scripts
-
-
-def _sum(node: _Element, depth: int) -> str:
-    below, above = _child(node, "sub", depth), _child(node, "sup", depth)
-    limits = (f"_{_grouped(below)}" if below else "") + (f"^{_grouped(above)}" if above else "")
-    return f"{_property(node, 'naryPr', 'chr', '∫')}{limits} {_child(node, 'e', depth)}"
-
-
-def _delimited(node: _Element, depth: int) -> str:
-    separator = _property(node, "dPr", "sepChr", "|")
-    inner = separator.join(_children(node, "e", depth))
-    return f"{_property(node, 'dPr', 'begChr', '(')}{inner}{_property(node, 'dPr', 'endChr', ')')}"
-
-
-def _function(node: _Element, depth: int) -> str:
-    argument = _child(node, "e", depth)
-    space = "" if argument.startswith("(") else " "
-    return f"{_child(node, 'fName', depth)}{space}{argument}"
-
-
-def _limit(node: _Element, depth: int) -> str:
-    mark = "_" if node.tag == f"{_M}limLow" else "^"
-    return f"{_child(node, 'e', depth)}{mark}{_grouped(_child(node, 'lim', depth))}"
-
-
-_WRITERS: Mapping[str, Callable[[_Element, int], str]] = {
-    "sSup": _scripts, "sSub": _scripts, "sSubSup": _scripts, "sPre": _scripts, "nary": _sum, "d": _delimited,
-    "func": _function, "limLow": _limit, "limUpp": _limit,
-    "f": lambda node, depth: f"{_grouped(_child(node, 'num', depth))}/{_grouped(_child(node, 'den', depth))}",
-    "rad": lambda node, depth: f"{_child(node, 'deg', depth)}√({_child(node, 'e', depth)})",
-    "m": lambda node, depth: "; ".join(", ".join(_children(row, "e", depth)) for row in node.iterchildren(f"{_M}mr")),
-    "eqArr": lambda node, depth: "; ".join(_children(node, "e", depth)),
-    "acc": lambda node, depth: _child(node, "e", depth) + _property(node, "accPr", "chr", "\u0302"),
-    "oMathPara": lambda node, depth: " ".join(_math_text(child, depth) for child in node),
-}  # fmt: skip
-
-
-def mathml_text(formula: _Element) -> str:
+def mathml_text(formula: Element) -> str:
     """The text of a `math` element of MathML, on one line; its annotations are other notations of the same."""
     return one_line(_presented(formula, 0)) or _annotated(formula)
 
 
-def _annotated(formula: _Element) -> str:
+def _annotated(formula: Element) -> str:
     """The text of a formula that is there in another notation alone: of TeX, or as it is."""
     annotations = list(formula.iter("{*}annotation"))
     tex = next((one.text or "" for one in annotations if "tex" in (one.get("encoding") or "").lower()), "")
@@ -120,10 +42,10 @@ def _annotated(formula: _Element) -> str:
     return tex_text(tex) if tex else one_line(" ".join(one.text or "" for one in annotations))
 
 
-def _presented(node: _Element, depth: int) -> str:
+def _presented(node: Element, depth: int) -> str:
     tag = node.tag.rpartition("}")[2]
-    if tag in ("annotation", "annotation-xml") or depth > _MAX_DEPTH:
-        return "" if depth <= _MAX_DEPTH else "".join(node.itertext(etree.Element))
+    if tag in ("annotation", "annotation-xml") or depth > MAX_DEPTH:
+        return "" if depth <= MAX_DEPTH else "".join(node.itertext(etree.Element))
     if tag in _TOKENS:
         text = one_line("".join(node.itertext(etree.Element)))
         return f" {text} " if tag == "mtext" or text in _RELATIONS or (len(text) > 1 and text.isalpha()) else text
@@ -141,7 +63,7 @@ def _scripted(marks: str) -> Callable[[list[str]], str]:
 
     def write(parts: list[str]) -> str:
         base, scripts = (parts[0] if parts else ""), zip(marks, parts[1:], strict=False)
-        return base + "".join(f"{mark}{_grouped(script)}" for mark, script in scripts if script)
+        return base + "".join(f"{mark}{grouped(script)}" for mark, script in scripts if script)
 
     return write
 
@@ -157,7 +79,7 @@ _TOKENS = frozenset(["mi", "mn", "mo", "ms", "mtext", "ci", "cn"])
 _RELATIONS = frozenset("=<>≤≥≠≈≡∼∝→←↔⇒∈∉⊂⊆+−±×·,")
 _CELL_BORDER = re.compile(r", ?(?=[=<>≤≥≠≈≡]|$)")  # of an aligned equation, or of a blank cell
 _PRESENTED: Mapping[str, Callable[[list[str]], str]] = {
-    "mfrac": lambda parts: "/".join(map(_grouped, parts)),
+    "mfrac": lambda parts: "/".join(map(grouped, parts)),
     "msup": _scripted("^"), "msub": _scripted("_"), "msubsup": _scripted("_^"), "munder": _scripted("_"),
     "mover": _scripted("^"), "munderover": _scripted("_^"), "mmultiscripts": _scripted("_^_^"),
     "msqrt": lambda parts: f"√({''.join(parts)})",
@@ -167,7 +89,6 @@ _PRESENTED: Mapping[str, Callable[[list[str]], str]] = {
 }  # fmt: skip
 
 
-Element: TypeAlias = Any  # lxml is not typed
 _MAX_TAGS = 2_000_000  # lxml needs some 200 bytes for an element, however short it is in the file
 _NAMED_CHARACTER = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,30});")
 _FORM = re.compile("[1aAiI]")  # of the numbers of a list
@@ -583,36 +504,48 @@ def parse_safely(data: bytes) -> Element:
         DocumentError: not well-formed, or over `_MAX_TAGS`.
     """
     check_tags(data.count(b"<"))
-    try:
-        return etree.fromstring(data, _parser())
-    except etree.XMLSyntaxError as error:
-        root = _mended(data, error.msg)
-        if root is None:
-            raise DocumentError(f"it is not well-formed XML: {one_line(error.msg)}") from error
-        return root
+    fault = ""
+    for _ in range(_MOST_FAULTS):
+        try:
+            return etree.fromstring(data, _parser())
+        except etree.XMLSyntaxError as error:
+            fault = one_line(error.msg)
+        mend = next((mend for pattern, mend in _MENDS if re.search(pattern, fault)), None)
+        if mend is None or (mended := mend(data, fault)) == data:
+            break
+        data = mended
+    raise DocumentError(f"it is not well-formed XML: {fault}")
 
 
-def _parser(*, recover: bool = False) -> etree.XMLParser:
+def _parser() -> etree.XMLParser:
     return etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True, huge_tree=False,
-        recover=recover,
-    )  # fmt: skip
-
-
-def _mended(data: bytes, fault: str) -> Element | None:
-    """The root of a document whose one fault is a name: of a character that no DTD declares, or in an `xml:id`."""
-    with suppress(etree.XMLSyntaxError):
-        if "Entity" in fault and "not defined" in fault:
-            return etree.fromstring(_NAMED_CHARACTER.sub(_numbered_character, data), _parser())
-        if "NCName" in fault:
-            return etree.fromstring(re.sub(rb"\sxml:id\s*=", b" id-of-element=", data), _parser())
-    return None
+        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True, huge_tree=False
+    )
 
 
 def _numbered_character(match: re.Match[bytes]) -> bytes:
     character = html.unescape(match.group().decode())
-    is_known = match[1] not in (b"lt", b"gt", b"amp", b"quot", b"apos") and not character.endswith(";")
-    return "".join(f"&#{ord(one)};" for one in character).encode() if is_known else match.group()
+    if match[1] in (b"lt", b"gt", b"amp", b"quot", b"apos"):
+        return match.group()
+    return b"&amp;" + match.group()[1:] if character.endswith(";") else character.encode("ascii", "xmlcharrefreplace")
+
+
+def _without_prefix(data: bytes, fault: str) -> bytes:
+    """The document without a prefix of names that it does not declare."""
+    prefix = re.escape(fault.split("prefix ")[1].split()[0].encode())
+    return re.sub(rb"(</?|<[^<>]{0,1000}?\s)" + prefix + rb":(?=[\w.-]+[\s=/>])", rb"\1", data)
+
+
+_MOST_FAULTS = 8
+# Faults that have nothing to do with structure, by what the parser says of them.
+_MENDS: tuple[tuple[str, Callable[[bytes, str], bytes]], ...] = (
+    ("Entity '.*' not defined", lambda data, _: _NAMED_CHARACTER.sub(_numbered_character, data)),
+    ("EntityRef:", lambda data, _: re.sub(rb"&(?!#?\w{1,31};)", b"&amp;", data)),
+    ("NCName", lambda data, _: re.sub(rb"\sxml:id\s*=", b" id-of-element=", data)),
+    ("invalid Char|Char value", lambda data, _: re.sub(rb"[\x01-\x08\x0b\x0c\x0e-\x1f]", b" ", data)),
+    ("Invalid bytes|not proper UTF-8", lambda data, _: decode(data).encode()),
+    ("Namespace prefix \\S+ ", _without_prefix),
+)
 
 
 def check_tags(n_tags: int) -> None:

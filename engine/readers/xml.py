@@ -78,7 +78,7 @@ _REASONS = {
 _OF_THE_FRONT = frozenset([
     "author", "authorgroup", "keyword", "keywordset", "area", "workgroup", "seriesInfo", "date",
 ])  # fmt: skip
-_PARTS = ("year", "month", "day")  # of the date of an RFC
+_PARTS = ("Year", "Month", "Day")
 _PEOPLE = ("{*}info//{*}author", "{*}author/{*}name", ".//{http://purl.org/dc/elements/1.1/}creator")
 _TITLES = ("official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title", "SUBJECT")
 _ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urlset", "manifest", "math", "stylesheet"])
@@ -279,7 +279,7 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
     dates = [
         value
         for date in root.iter("{*}FRBRdate", "{*}date", "{*}docDate", "{*}PubDate")
-        if (value := date.get("date") or date_of_parts(*(date.get(part) or "" for part in _PARTS)) or words(date))
+        if (value := date.get("date") or _date_of(date) or words(date))
     ]
     years = [int(match.group()) for date in dates if (match := re.search(r"\b(?:1[5-9]|20)\d\d\b", date))]
     names = [
@@ -304,6 +304,11 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         "year": years[0] if years else None,
     }
     return {field: value for field, value in fields.items() if value}
+
+
+def _date_of(date: Element) -> str:
+    """A date in parts, which are attributes in RFCs, and elements in PubMed."""
+    return date_of_parts(*(date.get(part.lower()) or words(date.find(f"{{*}}{part}")) for part in _PARTS))
 
 
 def _write_attributes(root: Element) -> None:

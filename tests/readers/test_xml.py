@@ -117,6 +117,24 @@ def test_the_header_of_a_corpus_is_counted(n_texts: int) -> None:
     assert [one.text for one in found if isinstance(one, Document)] == ["The lock is shut."] * n_texts
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (b"Oak&nbsp;and &unknown; elm &lt; &eacute;", "Oak and &unknown; elm < \xe9"),
+        (b"Oak & elm; A&T &lt; 3", "Oak & elm; A&T < 3"),
+        (b"Oak\x0cand\x02elm", "Oak and elm"),
+        ("\xc9tang \xe9cluse".encode("latin-1"), "\xc9tang \xe9cluse"),
+        (b'Oak <x:b y:id="1">and</x:b> elm', "Oak and elm"),
+        (b"\xe9cluse &nbsp;& <x:b>elm\x02</x:b>", "\xe9cluse & elm"),
+    ],
+)
+def test_faults_that_are_none_of_the_structure_are_mended(words: bytes, text: str) -> None:
+    data = b"<article><front><article-meta/></front><body><p>" + words + b"</p></body></article>"
+    (document,) = read_bytes(data, "a.xml")
+    assert isinstance(document, Document)
+    assert " ".join(document.text.split()) == text
+
+
 def test_the_title_of_a_group_of_appendices_is_a_heading() -> None:
     group = f"<app-group><title>Supplements</title><app><title>Rates</title><p>{BODY}</p></app></app-group>"
     document = read(f"<article><body><p>{BODY}</p></body><back>{group}</back></article>".encode(), "a", "a.xml")
