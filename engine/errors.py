@@ -167,6 +167,8 @@ def _of_sqlite(error: sqlite3.Error, place: str) -> EngineError:
         return BudgetExceeded(f"{what}; {_FULL}")
     if primary == sqlite3.SQLITE_CANTOPEN and place and not Path(place).exists():
         return IndexDamaged(f"{place} is missing; check it: longmatch upkeep verify INDEX")
+    if code == sqlite3.SQLITE_READONLY_ROLLBACK:
+        return IndexMismatch(f"{place} was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
     if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return StorageError(f"{what}; see whether file and folder can be read and written, or name another folder")
     if primary == sqlite3.SQLITE_IOERR and code not in _UNREADABLE:

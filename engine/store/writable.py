@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from threading import RLock
@@ -196,6 +196,9 @@ class WritableIndex:
             raise IndexDamaged(_LOST.format(catalog=self.catalog, what="is missing"))
         with catalog_faults(self.catalog):
             if self.catalog.exists():
+                if self.catalog.with_name(f"{CATALOG_FILE}-journal").exists():  # a power loss ended its creation
+                    with closing(sqlite3.connect(self.catalog)) as undoing:
+                        undoing.execute("SELECT 1 FROM sqlite_master")
                 with self.read() as reader:
                     if reader.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone():
                         read_meta(reader, str(self.catalog))  # refuses another format before anything is changed

@@ -23,9 +23,11 @@ from engine.index import Index
 from engine.store.catalog import CATALOG_FILE, has_log
 from engine.store.checks import commits_of
 from engine.store.durable import fsync_folder
+from engine.store.partitioned import stored_meta
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writable import LOCK_FILE
 from engine.store.writer import Writer
+from indexer.upkeep.verify import verify
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.store.written import ENCODER, commit, contents, killed_after
 
@@ -34,6 +36,24 @@ def test_committed_documents_can_be_read_before_the_writer_closes(folder: Path) 
     with Writer(folder) as writer:
         commit(writer, make_document("new", "fresh words"))
         assert contents(folder)["new"] == "fresh words"
+
+
+def test_a_catalog_whose_creation_lost_power_is_created_again(tmp_path: Path) -> None:
+    folder = tmp_path / "x.lm"
+    folder.mkdir()
+    (folder / LOCK_FILE).touch()
+    with closing(sqlite3.connect(tmp_path / CATALOG_FILE)) as begun:
+        begun.executescript("PRAGMA cache_size=1; BEGIN; CREATE TABLE a (b)")
+        begun.execute("INSERT INTO a VALUES (zeroblob(100000))")  # too large to wait in memory
+        for path in tmp_path.glob(f"{CATALOG_FILE}*"):
+            shutil.copy(path, folder)
+    for read in (contents, verify, stored_meta):
+        with pytest.raises(IndexMismatch, match=r"holds nothing yet.* longmatch index"):
+            read(folder)
+    with Writer(folder) as writer:
+        writer.claim(ENCODER)
+        commit(writer, make_document("a", "words"))
+    assert contents(folder) == {"a": "words"}
 
 
 def test_a_killed_writer_leaves_what_it_committed(folder: Path) -> None:
@@ -360,6 +380,7 @@ def test_a_log_that_cannot_be_read_is_not_passed_over(killed: Path, monkeypatch:
 
 _SCRIPT = """
 import sys
+from engine.store.partitioned import stored_meta
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from pathlib import Path
