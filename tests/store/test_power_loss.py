@@ -23,11 +23,14 @@ import pytest
 
 from engine.errors import EncoderError, EngineError
 from engine.index import Index
+from engine.search.request import Request
 from engine.store.writable import WritableIndex
+from indexer.building.builder import build
+from indexer.searches import Watch
 from indexer.upkeep.verify import verify
 from tests.contents import Contents, DocumentContents, read_contents
 from tests.store.crashing import Trace, record, write_disk
-from tests.store.test_interruptions import OPERATIONS, contents_of
+from tests.store.test_interruptions import DOCUMENTS, OPERATIONS, contents_of
 
 N_STATES = int(os.environ.get("STATES", "0"))  # of each operation, about
 N_FEW = 24  # of some operations, without that
@@ -48,9 +51,21 @@ def main(name: str, root: Path, mark: Path) -> None:
             yield connection
         mark.write_bytes(b"")
 
-    WritableIndex._transaction = marked  # type: ignore[method-assign]
-    OPERATIONS[name][1](root)
+    if name == "watch":
+        with watched(root / "x.lm", root / "state.json").saved():
+            mark.write_bytes(b"")  # hits are printed
+    else:
+        WritableIndex._transaction = marked  # type: ignore[method-assign]
+        OPERATIONS[name][1](root)
     mark.write_bytes(b"")
+
+
+def watched(folder: Path, state: Path) -> Watch:
+    """A standing question that was searched once more."""
+    watch = Watch(state, folder)
+    with Index.open(folder) as index:
+        watch.search(index, DOCUMENTS[0], Request())
+    return watch
 
 
 def seen_in(path: Path) -> Documents | str:
@@ -126,6 +141,26 @@ def study(name: str, folder: Path) -> Study:
     begin(root)
     trace = record(__name__, name, root)
     return Study(name, trace, folder / "disk", contents_of(root / place))
+
+
+def test_every_disk_after_a_power_loss_holds_the_state_of_a_watch(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    build(root / "x.lm", DOCUMENTS[:6], encoder=None, encode="none")
+    with watched(root / "x.lm", root / "state.json").saved():
+        pass
+    before = Watch(root / "state.json", root / "x.lm")._reported
+    build(root / "x.lm", DOCUMENTS, encoder=None, encode="none")
+    trace, rng = record(__name__, "watch", root), np.random.default_rng(0)
+    after = Watch(root / "state.json", root / "x.lm")._reported
+    assert before != after
+    printed, _ = trace.marks
+    for n, n_syncs in trace.moments():
+        for changes in trace.disks(n, n_syncs, rng, 99):
+            write_disk(trace.disk(changes), tmp_path / "disk")
+            seen = Watch(tmp_path / "disk" / "state.json", root / "x.lm")._reported
+            assert seen == before or n > printed
+            assert seen == after or n_syncs < len(trace.synced)  # the last is that of the folder
 
 
 @pytest.mark.timeout(6 * 3600)
