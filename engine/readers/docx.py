@@ -132,12 +132,14 @@ class _Package:
         self._relations = self._targets(self._main)
         data = self._archive.read(self._main, MAX_XML_BYTES)
         try:
-            body = _parse(data).find(qn("body"))
+            bodies = _parse(data).findall(qn("body"))  # some programs write several
         except DocumentError as error:
             raise DocumentError(f"it is a damaged DOCX file ({error}); save it again") from error
-        if body is None:
+        if not bodies:
             raise DocumentError("it is a zip file but not a Word document; save it as .docx")
-        self.body: _Element = body
+        for other in bodies[1:]:
+            bodies[0].extend(other)
+        self.body: _Element = bodies[0]
 
     def related(self, kind: str, blocks: Blocks) -> _Element | None:
         """The root of the first part of a kind; None where there is none that can be read."""

@@ -155,6 +155,11 @@ def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Elemen
     for element in root.iter("head", "script", "style", "template"):
         blocks.skip(markup.all_text(element))
     blocks.expect(markup.all_text(root))
+    for drawing in root.iterfind("body/svg") if is_of_book else ():
+        if len(drawing.getparent()) == 1 and next(drawing.iter("text"), None) is not None:  # all of a page
+            drawing.tag = "div"
+            for text in drawing.iter("text"):
+                text.tag = "p"
     _apply_styles(root)
     _mend_letters(root, blocks)
     _mark_centred(root)

@@ -372,6 +372,7 @@ _CITED = "<xref ref-type='bibr'>1</xref>,"
         ("a.md", "super<wbr>structure", "superstructure"),
         ("a.xml", "<bill><main><section><num>1.</num><content>A <deletedText>ten</deletedText>"
          "<addedText>twenty</addedText> pence toll.</content></section></main></bill>", "1. A twenty pence toll."),
+        ("a.docx", word_of(f"<w:p>{word_run('Oak')}</w:p></w:body><w:body><w:p>{word_run('elm')}</w:p>"), "Oak elm"),
         ("a.docx", word_of(f"<w:p>{word_run('The reser-')}<w:r><w:br/></w:r>{word_run('voir')}</w:p>"),
          "The reservoir"),
         ("a.tex", latex(r"The \LaTeX{} source"), "The LaTeX source"),
@@ -450,6 +451,8 @@ _CITED = "<xref ref-type='bibr'>1</xref>,"
                   "</blockList></content></section></body></act></akomaNtoso>", "(a) Oak"),
         ("a.xml", "<rfc><front><title>T</title><author><address><email>a@b</email></address></author><keyword>elm"
                   "</keyword></front><middle><t>Oak<cref>why</cref></t></middle></rfc>", "T Oak why"),
+        ("a.epub", epub_bytes({"a.xhtml": "<svg><style>x</style><path/><text>Oak <tspan>at</tspan></text><text>elm"
+                               "</text></svg>"}), "Oak at elm"),
         ("a.epub", epub_bytes({"toc.xhtml": "<p>Elm</p>", "a.xhtml": "<p>Oak</p>"}, guide='<guide><reference type="toc"'
                               ' href="toc.xhtml"/></guide>'), "Oak"),
         ("a.txt", "水門《すいもん》は古い。", "水門は古い。"),
