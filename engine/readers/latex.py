@@ -74,7 +74,7 @@ _PICTURE = re.compile(
 )
 _BIBLIOGRAPHY_ITEM = re.compile(r"\\bibitem(?![A-Za-z])")
 _FRONT = re.compile(
-    r"\\((?:icml)?[Tt]itle|(?:icml)?[Aa]uthors?|collaboration|date|subtitle|abstract|name)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)"
+    r"\\((?:icml)?[Tt]itle|(?:icml)?[Aa]uthors?|collaboration|date|subtitle|[aA]bstract|name)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)"
 )
 _AUTHOR_BORDER = re.compile(r"\\(?:and|And|AND)(?![A-Za-z])|\n[ \t]{0,99}\n")
 _AUTHOR_SPACE = re.compile(r"\\(?:quad|qquad|hfill|hspace\*?\{[^{}]{0,40}\})(?![A-Za-z])|(?<!\\)&")
@@ -111,6 +111,7 @@ _USUAL = {  # commands of packages, as the author would define them
     "alignauthor": Macro(r"\and "),
     **dict.fromkeys(["sidenote", "endnote", "tablefootnote", "marginpar", "marginnote"], Macro(" (#2) ", "omo")),
     "babelhyphen": Macro("-", "*m"),
+    "tabularnewline": Macro(r"\\ "),
     "binom": Macro(r"(#1 \text{ over } #2)", "mm"),
     "footnotetext": Macro(r"\footnote{#2}", "om"),
     "acro": Macro(r"\par \IfNoValueTF{#2}{#1}{#2} #3", "mom"),  # of a list of acronyms
@@ -380,6 +381,9 @@ _OPEN_BRACKET = re.compile(  # without an end, which the converter searches for 
 )
 _GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}(?=(?:\{\})*\{\w)")  # two arguments, of which the first is words
 _GLUED = re.compile(r"(?<=\w)\}(?=\\([A-Za-z]{2,40})\{\w)")
+_OPERATOR = re.compile(
+    r"(?<=[^\W_])(?=\\(?:log|ln|lg|exp|sin|cos|tan|max|min|arg|det|dim|ker|lim|sup|inf|deg|gcd|Pr)(?![A-Za-z]))"
+)
 _DEGREES = re.compile(r"\^\s{0,3}(?:\{\s{0,3}\\circ\s{0,3}\}|\\circ(?![A-Za-z]))")
 _FIELD = re.compile(r"%(?:\((\d)\))?s")
 _WITHOUT_TEXT = (  # no text of their own; arguments of headings and front matter were already read
@@ -391,7 +395,7 @@ _SIGNS = {
     "S": "§", "P": "¶", "copyright": "©", "pounds": "£", "euro": "€", "texteuro": "€", "textsection": "§",
     "textparagraph": "¶", "textdegree": "°", "degree": "°", "textcelsius": "°C", "textmu": "µ", "textohm": "Ω",
     "textsterling": "£", "textcent": "¢", "textyen": "¥", "texttimes": "×", "textpm": "±", "checkmark": "✓",
-    "textonehalf": "½", "No": "№", "textnumero": "№", "hyp": "-", "slash": "/",
+    "textonehalf": "½", "No": "№", "textnumero": "№", "hyp": "-", "slash": "/", "og": "«", "fg": "»",
     **{logo: logo for logo in ("TeX", "LaTeX", "BibTeX", "XeTeX", "XeLaTeX", "LuaTeX")}, "LaTeXe": "LaTeX2e",
     "glqq": "„", "grqq": "“", "flqq": "«", "frqq": "»", "glq": "‚", "grq": "‘", "flq": "‹", "frq": "›",
 }  # fmt: skip
@@ -465,7 +469,7 @@ def plain(latex: str) -> str:
     latex = _RAISED.sub(lambda match: raised(match[1], match[2]), _CITATION.sub(_CITED, latex))
     latex = _BEFORE_CITED.sub("", _ALL_CITED.sub(_CITED, latex))
     latex = _GLUED.sub(lambda match: "}" if is_known_macro(match[1]) else "} ", _GROUPS.sub("} ", latex))
-    latex = _OPEN_BRACKET.sub(r"\1{[}", _OPTION.sub(r"\1", _DEGREES.sub("°", latex)))
+    latex = _OPEN_BRACKET.sub(r"\1{[}", _OPTION.sub(r"\1", _DEGREES.sub("°", _OPERATOR.sub(" ", latex))))
     text = _converted(balanced(latex))
     text = re.sub(r"[ \t\xa0]+", " ", text)
     text = re.sub(r" ?\n ?", "\n", re.sub(r"\n\s*\n\s*", "\n\n", text))

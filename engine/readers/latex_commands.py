@@ -350,8 +350,12 @@ _TABS = re.compile(
 _ROW = re.compile(r"\\\+((?:[^\n\\]|\\(?!\+|cr(?![A-Za-z])))*+)\\cr(?![A-Za-z])")
 
 
+_TABBING = re.compile(r"\\begin\{tabbing\}.{0,20000}?\\end\{tabbing\}", re.DOTALL)
+
+
 def without_tabs(text: str) -> str:
-    """Leave out the templates of the columns of a table in plain TeX."""
+    """Leave out templates of columns in plain TeX, and stops of tabs, which look like accents."""
+    text = _TABBING.sub(lambda lines: re.sub(r"\\(?:[=><+-]|kill(?![A-Za-z]))", " ", lines.group()), text)
     is_tabbed = r"\halign" in text or r"\settabs" in text
     return _ROW.sub(r"\n\n\1\n\n", _TABS.sub(r"\1", text)) if is_tabbed else text
 

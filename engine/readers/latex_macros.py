@@ -232,7 +232,7 @@ _SETTINGS = _by_command({
     "ommm": "newacronym newabbreviation definecolor colorlet",
     "mom": "acrodef",
     "*mo": "captionof",
-    "mmm": "addcontentsline",
+    "mmm": "addcontentsline specialrule",
     "*mommm": "titleformat titlespacing",
     "*oom":
         "hypersetup lstset geometry pagestyle thispagestyle pagenumbering graphicspath markright captionsetup sisetup "
@@ -246,7 +246,7 @@ _SETTINGS = _by_command({
         "corref fnref",
     "o": "address affiliation tnotetext cortext fntext footnotemark linebreak pagebreak",
     "m": "icmlaffiliation includeversion excludeversion includecomment excludecomment",
-    "*mm": "plottwo import subimport resizebox fcolorbox multicolumn specialrule",
+    "*mm": "plottwo import subimport resizebox fcolorbox multicolumn",
     "ooom": "parbox",
     "t": "hbox vbox vtop",
     "(oo": "makebox framebox tcbox todo",

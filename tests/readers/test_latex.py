@@ -271,7 +271,11 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
          r"\Cref{a} and \cref{b,c}: see \autoref{d}, \cref{none}.\begin{figure}\caption{Old.}\label{a}\end{figure}"
          r"\begin{align}\label{b}x\end{align}\begin{lem}\label{d}It falls.\end{lem}",
          "Figure and equations: see Lemma. Old. x Lemma. It falls."),
-        ("", r"\foreignquote{french}{Eau} rose.", "Eau rose."),
+        ("", r"\foreignquote{french}{Eau} rose, \og vite\fg{}.", "Eau rose, «vite»."),
+        ("", r"\begin{tabular}{l}Oak\tabularnewline Elm\\\specialrule{1pt}{0pt}{2pt}Fir\end{tabular}", "Oak Elm Fir"),
+        ("", r"\begin{tabbing}Oak \= elm\\ \> fir\end{tabbing} \=a", "Oak elm fir ā"),
+        ("", r"In $O(n\log n)$ and $\max x$.", "In O(n log n) and max x."),
+        (r"\Abstract{It rises.}", "Text.", "Abstract It rises. Text."),
         (r"\newtheorem{proof}{Beweis}", r"\begin{proof}It falls.\end{proof}", "Beweis. It falls."),
     ],
 )  # fmt: skip
