@@ -85,6 +85,7 @@ _ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _PREFIXED_MATH = re.compile(r"<(/?)(?:m|mml|math):(?=m|semantics|annotation)")
 _MATH = re.compile(r"\b(?:mwe-math|math|tex|latex|equation|katex)", re.IGNORECASE)
 _EDIT_LINKS = re.compile(r"\bmw-(?:editsection|cite-backlink)\b")
+_GUTTER = re.compile(r"(?:^|\s)(?:linenos?|[\w-]*gutter)(?:\s|$)")  # numbers beside lines of code
 _STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page-?(?:number|num|break|no|label)|pagenum)", re.IGNORECASE)
 _NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*\u2020\u2021\u00a7a-z])\]?$")
 _HIDDEN = re.compile(
@@ -388,8 +389,8 @@ def _reason_of_looks(element: Element, names: str) -> str | None:
     )
     if is_page and markup.n_words(element) <= 3:
         return reasons.RUNNING_HEADS
-    if _EDIT_LINKS.search(names):
-        return reasons.NAVIGATION
+    if _EDIT_LINKS.search(names) or _GUTTER.search(names):
+        return reasons.NAVIGATION if _EDIT_LINKS.search(names) else reasons.LINE_NUMBERS
     style = element.get("style") or ""
     is_hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true" or _HIDDEN.search(style)
     is_hidden = is_hidden or _HIDDEN_CLASS.search(names) or (element.tag not in _BLOCKS and _CLEAR.search(style))
@@ -471,6 +472,7 @@ GRAMMAR = Grammar(
     left_out=_left_out,
     is_raised=_is_raised,
     sections=frozenset(["section"]),
+    words=frozenset(["label"]),
     tex=_formula_of,
     ordered=lambda element: _form_of(element) if element.tag == "ol" else "",
 )

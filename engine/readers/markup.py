@@ -488,8 +488,9 @@ def number_or(text: str | None, default: int) -> int:
 
 
 def _is_simple(row: Element, grammar: Grammar) -> bool:
-    nested = (node for node in row.iterdescendants(etree.Element))
-    return not any(local_name(node) in grammar.rows or grammar.heading(node) is not None for node in nested)
+    apart = grammar.rows | grammar.verbatim
+    nested = row.iterdescendants(etree.Element)
+    return not any(local_name(node) in apart or grammar.heading(node) is not None for node in nested)
 
 
 def attributes(element: Element) -> dict[str, str]:

@@ -41,6 +41,7 @@ _PARTS = (
     "text", "abstract", "head_matter", "opinions", "body_text", "back_matter", "data", "plain_text", "content",
     "paragraphs", "sections", "subsections", "claims", "claim_text",
 )  # fmt: skip  # of an object that holds text
+_NAMES_OF_SECTIONS = ("section", "heading", "title", "section_name", "section_title")
 _MARKED = ("html_with_citations", "html", "html_lawbox", "html_columbia", "html_anon_2020", "xml_harvard")  # with tags
 COUNTED = {  # fields with parts that are counted instead of read
     **dict.fromkeys(["bib_entries", "references", "bibliography"], reasons.REFERENCES),
@@ -375,7 +376,7 @@ def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -
                 yield "" if is_same else name, text
                 before, heading = name, "" if name == heading else heading
     elif isinstance(value, dict) and depth < _MAX_DEPTH:
-        own = next((value[name] for name in ("section", "heading", "title") if isinstance(value.get(name), str)), "")
+        own = next((value[name] for name in _NAMES_OF_SECTIONS if isinstance(value.get(name), str)), "")
         kind = _OPINION.fullmatch(value["type"]) if isinstance(value.get("type"), str) else None
         own = own or (kind[1] if kind else "")
         if languages := [name for name in value if len(str(name)) == 2]:  # the same text in several

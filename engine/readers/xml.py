@@ -45,7 +45,7 @@ from engine.text.document import LEFT_OUT, Document, MetadataValue, Unreadable
 _KNOWN = frozenset(["akomaNtoso", "rfc", "bill", "resolution", "PubmedArticle"])  # roots
 _HEADINGS = frozenset([
     "heading", "header", "title", "name", "head", "subheading", "section-title", "titre", "ArticleTitle", "Title",
-    "TI.ART", "TITLE", "HEAD", "HD", "HED", "crossHeading",
+    "Heading", "TI.ART", "TITLE", "HEAD", "HD", "HED", "crossHeading",
 ])  # fmt: skip
 _NUMBERS = frozenset(["num", "enum", "no", "Number", "Pnumber", "NO.PARAG", "NO.P", "label"])
 _BLOCKS = frozenset([
@@ -68,7 +68,8 @@ _PARAGRAPHS = frozenset(["p", "t", "para", "text", "P", "ALINEA", "TXT"])
 _REASONS = {
     **MARKED,
     **dict.fromkeys(
-        ["meta", "metadata", "Metadata", "head", "form-metadata", "BIB.INSTANCE", "coredata"], reasons.FRONT_MATTER
+        ["meta", "metadata", "Metadata", "head", "form-metadata", "BIB.INSTANCE", "coredata", "DOCNO"],
+        reasons.FRONT_MATTER,
     ),
     **dict.fromkeys(["references", "bibliography", "ref-list", "ReferenceList"], reasons.REFERENCES),
     **dict.fromkeys(["toc", "TOC", "tableOfContents", "table-of-contents", "index"], reasons.CONTENTS),
@@ -79,9 +80,11 @@ _OF_THE_FRONT = frozenset([
     "author", "authorgroup", "keyword", "keywordset", "area", "workgroup", "seriesInfo", "date",
 ])  # fmt: skip
 _PARTS = ("Year", "Month", "Day")
+_NAMES = ("ForeName", "GivenName", "LastName", "FamilyName", "CollectiveName")
 _PEOPLE = ("{*}info//{*}author", "{*}author/{*}name", ".//{http://purl.org/dc/elements/1.1/}creator")
 _TITLES = ("official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title", "SUBJECT")
 _ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urlset", "manifest", "math", "stylesheet"])
+_WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]|[^\s\u0e00-\u0eff\u3040-\u9fff]+")  # a letter where no blanks are
 _LEAST_WORDS = 3  # of an element with text of its own
 _SHARE_OF_SENTENCES = 0.3  # of all words are in such elements
 _READERS: dict[str, Callable[[Element, str, str], Document]] = {
@@ -94,7 +97,7 @@ _READERS: dict[str, Callable[[Element, str, str], Document]] = {
 _FLAT = {"opendocument": "odt", "xmlPackage": "docx"}  # modules of office documents in one file, by their namespaces
 _DECLARATION = re.compile(rb"<\?xml\s")
 _LISTING = "it is XML with root <sequence-cwu>, which is no document"  # of weekly files of patents
-_OWN_IDS = ("number", "doi", "pmc", "pmid")  # metadata that names a document of a file of several
+_OWN_IDS = ("number", "doi", "pmc", "pmid", "id")  # metadata that names a document of a file of several
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
@@ -208,9 +211,9 @@ def _several(roots: Iterable[Element], doc_id: str, source: str) -> Iterator[Doc
 
 def _read_one(root: Element | bytes, doc_id: str, source: str) -> Document:
     root = parse_safely(root) if isinstance(root, bytes) else root
-    if local_name(root) not in _READERS:
-        raise DocumentError(f"it is XML with root <{local_name(root)}>, which is no document")
-    return _READERS[local_name(root)](root, doc_id, source)
+    if local_name(root) == "sequence-cwu":
+        raise DocumentError(_LISTING)
+    return _READERS.get(local_name(root), _read_any)(root, doc_id, source)
 
 
 def _read_any(root: Element, doc_id: str, source: str) -> Document:
@@ -232,10 +235,11 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
     _mend_numbers(root)
     lift(root, _NOTES, _PARAGRAPHS)
     join_numbers([one for one in root.iter(etree.Element) if local_name(one) in _NUMBERS], _HEADINGS)
-    if used is None or local_name(used) in ("FRBRname", "ArticleTitle") or local_name(root) == "entry":
+    is_listed = local_name(root) in ("PubmedArticle", "entry")
+    if used is None or local_name(used) == "FRBRname" or is_listed:
         blocks.add(title)
     parts = [root]
-    if local_name(root) in ("PubmedArticle", "entry"):
+    if is_listed:
         parts = [*root.iter("{*}Abstract", "{*}OtherAbstract", "{*}summary")]
         leave_outside(root, [used, *parts], reasons.FRONT_MATTER, blocks)
     for part in parts:
@@ -250,9 +254,9 @@ def _has_sentences(root: Element) -> bool:
         is_text = (element.text or "").strip() or any((child.tail or "").strip() for child in element)
         if not is_text:
             todo.extend(element.iterchildren(etree.Element))
-        elif n_words(element) >= _LEAST_WORDS:
-            n_in_sentences += n_words(element)
-    return n_in_sentences >= _SHARE_OF_SENTENCES * n_words(root) > 0
+        elif (n_of_element := len(_WORD.findall(all_text(element)))) >= _LEAST_WORDS:
+            n_in_sentences += n_of_element
+    return n_in_sentences >= _SHARE_OF_SENTENCES * len(_WORD.findall(all_text(root))) > 0
 
 
 def _title(root: Element) -> tuple[str, Element | None]:
@@ -261,7 +265,7 @@ def _title(root: Element) -> tuple[str, Element | None]:
     places = [place for place in (root.find("{*}front"), root, first) if place is not None]
     candidates = [
         *root.iterfind(".//{http://purl.org/dc/elements/1.1/}title"),
-        *(place.find(f"{{*}}{tag}") for place in places for tag in ("title", "TITLE", "HEAD")),
+        *(place.find(f"{{*}}{tag}") for place in places for tag in ("title", "TITLE", "HEAD", "HEADLINE")),
         *(element for tag in _TITLES for element in root.iter(f"{{*}}{tag}")),
     ]
     for element in candidates:
@@ -288,8 +292,8 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         or words(one.find("{*}organization"))
         for one in root.iterfind("{*}front/{*}author")
     ]
-    for one in root.iter("{*}Author"):  # of PubMed
-        parts = (words(one.find(f"{{*}}{part}")) for part in ("ForeName", "LastName", "CollectiveName"))
+    for one in root.iter("{*}Author"):  # of PubMed and Springer
+        parts = (words(one.find(f".//{{*}}{part}")) for part in _NAMES)
         names.append(" ".join(filter(None, parts)))
     names += [one_line(all_text(one)) for path in _PEOPLE for one in root.iterfind(path)]
     numbers = root.iter("{*}cite", "{*}docNumber", "{*}legis-num")
@@ -297,7 +301,7 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         "authors": [name for name in names if name],
         "number": root.get("number") or next(map(words, numbers), ""),
         "court": next((words(one) for one in root.iter("{*}court", "{*}courtType") if words(one)), ""),
-        "id": words(root.find("{*}id")) if local_name(root) == "entry" else "",
+        "id": words(root.find("{*}id" if local_name(root) == "entry" else "{*}DOCNO")),
         "pmid": words(root.find("{*}MedlineCitation/{*}PMID")),
         "journal": words(root.find(".//{*}Journal/{*}Title")),
         "date": (iso_date(dates[0]) or dates[0]) if dates else "",

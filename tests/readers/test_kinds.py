@@ -262,6 +262,10 @@ PA1  (a) a pump.
         ("a.xml", "<doc xmlns:d='http://purl.org/dc/elements/1.1/'><coredata><d:title>Silt</d:title><d:creator>Ann Vane"
                   "</d:creator></coredata><originalText><p>Silt fills the locks.</p></originalText></doc>", "Silt",
          ["Silt fills the locks."], {"authors": ["Ann Vane"]}),
+        ("a.xml", "<Publisher><Article><ArticleTitle>Silt</ArticleTitle><Author><AuthorName>"
+                  "<GivenName>Ann</GivenName><FamilyName>Vane</FamilyName></AuthorName></Author><Body><Section1><Heading>"
+                  "Gates</Heading><Para>Old locks leak.</Para></Section1></Body></Article></Publisher>", "Silt",
+         ["Gates\n\nOld locks leak."], {"authors": ["Ann Vane"]}),
         ("a.xml", "<PubmedArticle><PubDate><Year>2019</Year><Month>Jul</Month><Day>4</Day></PubDate><ArticleTitle>Eels"
                   "</ArticleTitle><Abstract><AbstractText>They hide in mud.</AbstractText></Abstract></PubmedArticle>",
          "Eels", ["They hide in mud."], {"date": "2019-07-04", "year": 2019}),
@@ -272,7 +276,7 @@ PA1  (a) a pump.
          ["Die Aale leben hier gern.\n\nOtter auch."], {}),
     ],
     ids=["judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps", "canceled", "elsevier",
-         "pubmed", "book", "unknown"],
+         "springer", "pubmed", "book", "unknown"],
 )  # fmt: skip
 def test_formats_of_law_and_patents(
     name: str, data: str, title: str, present: Sequence[str], fields: dict[str, object]

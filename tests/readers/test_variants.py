@@ -515,6 +515,11 @@ _CITED = "<xref ref-type='bibr'>1</xref>,"
         ("a.html", html('<p><span class="LegP1No">1</span><span class="LegDS LegP2No">(1)</span><b>A keeper</b> shall '
                         '<span class="paranumber">2</span>mend<span class="num">3</span>.</p>'),
          "1 (1) A keeper shall 2 mend3."),
+        ("a.html", html('<table><tr><td class="linenos"><pre>1\n2</pre></td><td><pre>open\nshut</pre></td></tr></table>'
+                        "<label>Oak</label><label>Elm</label>"), "open shut Oak Elm"),
+        ("a.xml", "<x><art><num>第一条</num><p>本法适用于闸门。</p></art></x>", "第一条 本法适用于闸门。"),
+        ("a.json", '{"title": "T", "full_text": [{"section_name": "Gates", "paragraphs": ["Oak.", "Elm."]}]}',
+         "T Gates Oak. Elm."),
         ("a.xml", "<rfc><middle><t>Words of it<vspace/>are by <contact fullname='Ann Vane'/>.</t></middle></rfc>",
          "Words of it are by Ann Vane."),
         ("a.txt", "PATN\nWKU  1\nDETD\nPAR  H.sub.2 O, 25.degree. C., 10.sup.-3 m of .beta.-oak, R.sub.1 is it.",

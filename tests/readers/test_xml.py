@@ -108,6 +108,12 @@ def test_sequence_listings_of_a_weekly_file_are_counted(parts: list[str], expect
     assert list(zip([one.doc_id for one in found], counts, strict=True)) == expected
 
 
+def test_documents_of_trec_have_their_numbers() -> None:
+    data = "".join(f"<DOC><DOCNO> F-{n} </DOCNO><TEXT>Oak & elm {n} it is.</TEXT></DOC>\n" for n in (1, 2)).encode()
+    found = [one for one in read_bytes(data, "a.xml") if isinstance(one, Document)]
+    assert [(one.doc_id, one.text) for one in found] == [(f"a.xml#F-{n}", f"Oak & elm {n} it is.") for n in (1, 2)]
+
+
 @pytest.mark.parametrize("n_texts", [1, 2])
 def test_the_header_of_a_corpus_is_counted(n_texts: int) -> None:
     header = "<teiHeader><fileDesc><titleStmt><title>Letters of Ann Vane</title></titleStmt></fileDesc></teiHeader>"
