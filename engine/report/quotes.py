@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 
@@ -28,14 +28,17 @@ from engine.result import Hit, shown_spans
 from engine.scoring.parts import N_TERMS, SectionPair, TermPart, term_columns
 from engine.text.document import Document
 from engine.text.segmentation import Span
+from engine.words.languages import other_language
 from engine.words.places import Sentences, TermPlaces
-from engine.words.wording import StockSentence, content_of, content_words, has_number, hollow_phrases, is_listed
+from engine.words.wording import StockSentence, content_of, content_words, has_number, is_listed
 
 LEAST_MARKED = 0.1  # of the strongest term of the hit: a term that adds less is not marked
 MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its marks
 _FEWEST_WORDS = 8  # a shorter sentence is compared as if it had as many
 _OF_STOCK = 0.1  # what a stock sentence is worth
 _SIGNS = re.compile(r"(?:(?:#{1,6}|[>*+\-•–—|]+)\s+)+")
+_LETTERS = re.compile("[\u30a1-\u30fa\u30fc]+|[\uac00-\ud7a3]+")  # katakana, Hangul: of one word, unlike those of Han
+_LONGEST_WORD = 20  # characters, of such words
 _LEAD = 24  # characters before the first mark of a line that is cut
 
 
@@ -100,8 +103,13 @@ class Quotes:
     """The quotes of one hit."""
 
     def __init__(self, query: Document, hit: Hit, language: str | None, stock: Sequence[StockSentence] = ()) -> None:
-        """Prepare the terms of a hit."""
-        self._query, self._hit, self._language = query, hit, language or "none"
+        """Prepare the terms of a hit.
+
+        Args:
+            language: of the words of the index; a target in another one has the function words of its own.
+        """
+        own = None if language is None else other_language(hit.document.text, language)
+        self._query, self._hit, self._language = query, hit, own or language or "none"
         self._stock, self._stock_starts = stock, [sentence.span.start for sentence in stock]
         terms = term_columns(hit.breakdown.terms)
         order = np.argsort(terms.keys)
@@ -157,7 +165,7 @@ class Quotes:
         number, as of a drawing or a citation, are last, and only with a word that no other has.
         """
         telling = (term for term in terms if not self._sides[0].is_hollow[self._terms.get(term.key, -1)])
-        readable = (term for term in telling if is_listed(term.term, self._language))
+        readable = (self._whole(term) for term in telling if is_listed(term.term, self._language))
         with_words = [(term, content_words(term.term, self._language)) for term in islice(readable, 2 * N_TERMS)]
         chosen: list[TermPart] = []
         seen: set[str | int] = set()
@@ -169,6 +177,16 @@ class Quotes:
                 chosen.append(term)
                 seen |= words
         return chosen[:N_TERMS]
+
+    def _whole(self, term: TermPart) -> TermPart:
+        """The word of the target around a term of katakana or Hangul: "ポンプ" for "ンプ"."""
+        if not _LETTERS.fullmatch(term.term) or term.key not in self._terms:
+            return term
+        text, place = self._hit.document.text, self._sides[1].first_place(self._terms[term.key])
+        word = next(
+            (word for word in _LETTERS.finditer(text, max(0, place - _LONGEST_WORD)) if word.end() > place), None
+        )
+        return term if word is None else replace(term, term=word[0])
 
     def _sections(self, pair: SectionPair) -> tuple[_Section, _Section]:
         mine, theirs = self._sides
@@ -206,7 +224,7 @@ class _Side:
         self._places, self._n_terms = places, len(keys)
         self._terms, self._spans = places.in_order(keys)
         self._starts = np.ascontiguousarray(self._spans[:, 0])
-        phrases = hollow_phrases(places.document.text)
+        phrases = places.hollow_phrases
         first = phrases[:, 0].searchsorted(self._starts, side="right")
         stops = np.concatenate([[0], phrases[:, 1]])[first]  # of the last phrase that starts no later
         self._says = stops < self._spans[:, 1]  # (n,) places outside of hollow phrases
@@ -214,6 +232,10 @@ class _Side:
         self.is_hollow[self._terms] = True
         self.is_hollow[self._terms[self._says]] = False
         self._sections: dict[int, _Section] = {}
+
+    def first_place(self, term: int) -> int:
+        """The first character of a term that occurs."""
+        return int(self._starts[np.argmax(self._terms == term)])
 
     def section(self, number: int) -> _Section:
         """The shared terms of a section, in reading order."""

@@ -25,6 +25,7 @@ from engine.words.apart import Sections, ranges, repeats
 from engine.words.counts import MOST_COUNT, TermTable
 from engine.words.mixture import SectionShares
 from engine.words.segmenter import Terms, segmenter_of
+from engine.words.wording import hollow_phrases
 
 _PHRASE = re.compile(r"(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])")
 _CLAUSE = re.compile(r";\s+")  # of claims and statutes
@@ -62,6 +63,11 @@ class TermPlaces:
         self._kept = slice(None) if kept is None else kept
         self._sentences: dict[int, Sentences] = {}
         self._counts: dict[Span | None, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = {}
+
+    @cached_property
+    def hollow_phrases(self) -> NDArray[np.int64]:
+        """The spans (n, 2) of the set phrases that say nothing, see `engine.words.wording`."""
+        return hollow_phrases(self.document.text)
 
     def sentences(self, section: int) -> Sentences:
         """The sentences of a section without its heading."""

@@ -197,6 +197,28 @@ def test_of_terms_with_a_common_word_one_is_listed_and_none_with_a_numeral_leads
     assert [part.term for part in Quotes(document, hit, "english").listed(parts)] == listed
 
 
+def test_listed_words_of_katakana_and_hangul_are_no_halves_of_words() -> None:
+    for mine, theirs, word, halves in (
+        ("ポンプを点検する。", "管理者はポンプを定期に点検する。", "ポンプ", {"ポン", "ンプ"}),
+        ("배관을 정기적으로 점검한다.", "관리자는 정기적으로 기록한다.", "정기적으로", {"정기", "기적으로", "적으로"}),
+    ):
+        document, hit, language = compared(mine, theirs)
+        listed = [part.term for part in Quotes(document, hit, language).listed(hit.breakdown.terms)]
+        assert listed.count(word) == 1 and not halves & {*listed}
+
+
+def test_a_target_in_another_language_than_the_index_has_the_function_words_of_its_own() -> None:
+    sentences = "Dabei hat die {} den {} und ist zu dem {} der Pumpe nicht nur bei den anderen gut.".format
+    mine, theirs = (" ".join(sentences(*words) for words in zip(*[iter(own)] * 3, strict=True)) for own in (
+        ["Weide", "Reiher", "Ufer"] * 6, ["Mühle", "Hecht", "Reiher"] * 6
+    ))  # fmt: skip
+    document, hit, language = compared(mine, theirs)
+    assert language == "german"
+    for known in ("german", "english"):
+        listed = [part.term for part in Quotes(document, hit, known).listed(hit.breakdown.terms)]
+        assert "Reiher" in listed and not {"die", "den", "und", "ist", "der"} & {*" ".join(listed).split()}
+
+
 @pytest.mark.parametrize("is_patent", [False, True])
 def test_hollow_phrases_of_patents_are_no_reason_for_a_quote_and_no_words_of_a_match(is_patent: bool) -> None:
     hollow = "A computer readable storage medium"
