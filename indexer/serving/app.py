@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -176,7 +176,9 @@ def _add_comparisons(app: FastAPI, service: Service) -> None:
 def _add_errors(app: FastAPI, service: Service) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> Response:
-        faults = [f"{'.'.join(map(str, item['loc']))[:200]}: {item['msg']}"[:400] for item in error.errors()[:_N_SHOWN]]
+        faults = [
+            f"{'.'.join(map(str, item['loc']))[:200]}: {_fault(item)}"[:400] for item in error.errors()[:_N_SHOWN]
+        ]
         return Refusal(422, "invalid_request", "; ".join(faults), _DESCRIBED).response()
 
     @app.exception_handler(HTTPException)
@@ -188,6 +190,20 @@ def _add_errors(app: FastAPI, service: Service) -> None:
     @app.exception_handler(Exception)
     async def failed(_request: Request, error: Exception) -> Response:
         return refusal_of(error, service.folder).response()
+
+
+def _fault(item: Mapping[str, Any]) -> str:
+    """What is wrong with a field, in words about requests instead of those about Python."""
+    match item["type"]:
+        case "missing":
+            return "it is missing"
+        case "extra_forbidden":
+            return "there is no such field"
+        case "json_invalid":
+            return f"it is not JSON: {item['ctx']['error']}"
+        case "model_attributes_type" | "dict_type":
+            return "it must be a JSON object, sent with Content-Type: application/json"
+    return str(item["msg"]).removeprefix("Value error, ").replace("Input should be", "it must be")
 
 
 def _add_description(app: FastAPI) -> None:

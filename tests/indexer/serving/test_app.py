@@ -196,6 +196,22 @@ def test_bad_requests_are_refused_with_errors_in_json(
     refused(client.request(method, path, content=body, headers={"content-type": "application/json"}), status, code)
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("", "body: it is missing"),
+        ("{bad", "body.1: it is not JSON: Expecting property name enclosed in double quotes"),
+        ("[]", "body: it must be a JSON object, sent with Content-Type: application/json"),
+        ('{"txt": "one"}', "body.txt: there is no such field"),
+        ('{"text": "one", "doc_id": "doc003"}', "body: give one of text, document and doc_id, not text and doc_id"),
+        ('{"text": "one", "k": 0}', "body.k: it must be greater than or equal to 1"),
+    ],
+)
+def test_refusals_name_the_field_and_its_fault(client: TestClient, body: str, message: str) -> None:
+    response = client.post("/v1/search", content=body, headers={"content-type": "application/json"})
+    assert refused(response, 422, "invalid_request") == message
+
+
 def bomb() -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
