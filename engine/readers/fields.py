@@ -288,7 +288,7 @@ _SMALL_WORDS = frozenset(["of", "the", "and", "for", "de", "von", "in", "ex", "r
 _BEFORE_PARTY = re.compile(
     r"(?:(?:re|subject|short title|case|caption)\s*:\s*)*(?:(?:case )?nos?\. ?[\w:-]*\d[\w:-]*[,:]?\s+)?", re.IGNORECASE
 )
-_AROUND_PARTY = re.compile(rf"^{_BARE_NUMBER},?\s+|[,(\s]+{_BARE_NUMBER}\)?$")
+_AROUND_PARTY = re.compile(rf"^{_BARE_NUMBER},?\s+|[,(\s]+(?:[Nn]os?\.? )?{_BARE_NUMBER}\b.*$")
 _GOES_ON = re.compile(r"\b(?:dba|d/b/a|a/k/a|f/k/a|of|and|the|for|ex rel\.)$|&$", re.IGNORECASE)
 
 

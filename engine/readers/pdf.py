@@ -226,6 +226,7 @@ _MARKS = frozenset(
 _COLUMN = 3.0  # times its width, at least, is the height of a column of vertical writing
 _SHARE_OF_COLUMNS = 0.6  # of the texts of a page
 _BETWEEN_COLUMNS = re.compile(r"(?<=[^\x00-\u2fff]) (?=[^\x00-\u2fff])")
+_SHARE_SILENT = 0.5  # of the characters that are read
 _MIN_PAGE_CHARS = 100  # a page of print has thousands
 _STAMP = re.compile(
     r"(?:Appellate\s)?(?:Case|USCA|Docket)\b.{0,200}\b(?:Document|Doc|Filed|Page|Entry)\b", re.IGNORECASE
@@ -346,7 +347,7 @@ def _check_text_layer(extract: _Extract) -> None:
     found = f"only {n_chars:,} characters in {their} text layer" if extract.lines else "no text layer"
     why, option = "scanned?", ""
     if extract.n_unreadable:
-        why, option = f"{extract.n_unreadable:,} more have no Unicode value in their font", "--force-ocr "
+        why, option = f"{extract.n_unreadable:,} more have no Unicode value or no shape in their font", "--force-ocr "
     elif extract.lines:
         option = "--force-ocr "
     raise DocumentError(f"{pages} {found} ({why}); run OCR first, e.g. ocrmypdf {option}IN.pdf OUT.pdf")
@@ -416,6 +417,9 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             extract.n_pictures += kinds[pdfium.FPDF_PAGEOBJ_IMAGE]
             extract.has_pictures |= kinds.total() > kinds[pdfium.FPDF_PAGEOBJ_TEXT]
             found = lines_of(text_page, number)
+            n_silent = kinds[pdfium.FPDF_PAGEOBJ_TEXT] - n_chars  # texts without a character: their font is not at hand
+            if n_silent > _SHARE_SILENT * n_chars:
+                found = replace(found, n_unreadable=found.n_unreadable + n_silent)
             if not found.n_unreadable:
                 extract.characters.append(text_page.get_text_range())
             extract.turned.extend(found.turned)

@@ -7,7 +7,7 @@ import pytest
 from engine.errors import DocumentError
 from engine.readers.pdf import read
 from engine.readers.pdf_lines import Line, rejoined
-from tests.readers.made_pdf import pdf_of_shapes
+from tests.readers.made_pdf import pdf_of_contents, pdf_of_shapes
 
 FILLER = [b"and the text goes on in a font of shapes that still says which letters they are"] * 3
 SHAPES = bytes(range(0x21, 0x40))  # codes that are signs and digits
@@ -39,6 +39,17 @@ def test_pages_of_unnamed_shapes_are_left_out_and_listed() -> None:
 def test_a_file_of_unnamed_shapes_is_refused() -> None:
     with pytest.raises(DocumentError, match=r"its page has no text layer \(279 more have no Unicode value"):
         read(pdf_of_shapes([[SHAPES] * 9]), "a", "a.pdf")
+
+
+def test_signs_whose_font_is_not_at_hand_are_no_scan() -> None:
+    font = (
+        b"<< /Type /Font /Subtype /Type0 /BaseFont /X /Encoding /UniJIS-UTF16-H /DescendantFonts [<< /Type /Font "
+        b"/Subtype /CIDFontType0 /BaseFont /X /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) "
+        b"/Supplement 0 >> >>] >>"
+    )
+    signs = b"".join(b"BT /F1 12 Tf %d 700 Td <6c34> Tj ET\n" % (72 + 12 * place) for place in range(30))
+    with pytest.raises(DocumentError, match=r"no text layer \(30 more have no Unicode value or no shape in their font"):
+        read(pdf_of_contents([signs], font), "a", "a.pdf")
 
 
 def part(text: str, left: float, right: float, y: float = 700, size: float = 10, *, page: int = 0) -> Line:

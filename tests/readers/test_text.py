@@ -229,7 +229,7 @@ _BODY = "\n\n" + "The keeper of the lock asks for return of the toll, and the we
         *((f"{first}\nDistrict Court of Goole, Feb. 3, 2019", "Harbour Trust v. Lime Co.",
            {"docket": "2:19-cv-01234-AB", "date": "2019-02-03"}) for first in (
             "2:19-cv-01234-AB Harbour Trust v. Lime Co.", "Harbour Trust v. Lime Co. (2:19-cv-01234-AB)",
-            "Harbour Trust v. Lime Co., 2:19-cv-01234-AB")),
+            "Harbour Trust v. Lime Co., 2:19-cv-01234-AB", "Re: Harbour Trust v. Lime Co., No. 2:19-cv-01234-AB")),
         ("5 U.S. 3\n\nHARBOUR TRUST\nv.\nLIME CO.\n\nSupreme Court of Goole.", "HARBOUR TRUST v. LIME CO.", {}),
     ],
 )  # fmt: skip
