@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from itertools import islice
 from urllib.parse import unquote
@@ -28,6 +28,7 @@ from engine.readers.markup import (
     attributes,
     local_name,
     parse_safely,
+    remove_link_lists,
     rendered,
     tex_text,
     words,
@@ -43,6 +44,7 @@ _START_TAG = re.compile(r"""<([A-Za-z][^\s/<>"']*+)(?:[^>"']++|"[^"]*+"|'[^']*+'
 # An opening without an end in its script matches too: linear time.
 _CDATA = re.compile(r"<!\[CDATA\[((?:(?!</script|\]\]>).)*+)(\]\]>)?", re.DOTALL)
 _QUOTED = re.compile(r""""[^"]*+"|'[^']*+'""")
+_MAX_PAGE_SHARE = 0.7  # of lists of links, of the letters of the page; above it the links are the page
 _MAX_ATTRIBUTES = 500  # libxml2 compares each attribute of a tag with all before it
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "iso-8859-9": "cp1254"}
 
@@ -510,74 +512,6 @@ def _declared_authors(root: Element) -> list[str]:
                 if names:
                     return [name for name in names if not name.startswith("http")]
     return []
-
-
-_LISTS = frozenset(["ul", "ol", "dl"])
-_NOT_TEXT = frozenset(["head", "nav", "noscript", "script", "style", "template"])
-_NAMED = re.compile(
-    r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|toc|breadcrumbs?|sidebar|lang|languages?)(?:[\s_-]|$)", re.IGNORECASE
-)
-_MIN_LINKS, _MIN_NAMED_LINKS = 8, 3  # a list whose class or id is one of `_NAMED` needs fewer
-_MIN_SHARE = 0.9  # of the letters of the list
-_MAX_LINK_LETTERS = 30  # on average; longer ones are titles, as in a bibliography
-_MAX_PAGE_SHARE = 0.7  # of the letters of the page; above it the links are the page
-
-
-@dataclass(slots=True)
-class _Tally:
-    """Counts of an element and everything inside it."""
-
-    n_found_before: int
-    letters: int = 0
-    linked: int = 0  # letters inside links
-    links: int = 0
-
-
-def remove_link_lists(root: Element, blocks: Blocks, most: float) -> int:
-    """Remove lists that are mostly short links, unless they are over a share of the page; returns their number."""
-    found: list[tuple[Element, int]] = []
-    tallies = [_Tally(0)]
-    open_links = 0
-    for event, element in etree.iterwalk(root, events=("start", "end")):
-        is_link = element.tag == "a"
-        if event == "start":
-            open_links += is_link
-            tallies.append(_Tally(len(found), links=int(is_link)))
-            _count(tallies[-1], element.text, open_links)
-            continue
-        open_links -= is_link
-        tally = tallies.pop()
-        if element.tag in _LISTS and _is_link_list(element, tally):
-            del found[tally.n_found_before :]
-            found.append((element, tally.letters))
-        above = tallies[-1]
-        if element.tag not in _NOT_TEXT:
-            above.letters += tally.letters
-            above.linked += tally.linked
-            above.links += tally.links
-        _count(above, element.tail, open_links)
-    if sum(letters for _, letters in found) > most * tallies[0].letters:
-        return 0
-    for element, _ in found:
-        blocks.skip(markup.all_text(element))
-        element.clear(keep_tail=True)
-    return len(found)
-
-
-def _count(tally: _Tally, text: str | None, open_links: int) -> None:
-    if text:
-        letters = len("".join(text.split()))
-        tally.letters += letters
-        tally.linked += letters if open_links else 0
-
-
-def _is_link_list(element: Element, tally: _Tally) -> bool:
-    parent = element.getparent()
-    places = (element,) if parent is None else (element, parent)
-    is_named = any(_NAMED.search(place.get(name) or "") for place in places for name in ("class", "id"))
-    if tally.links < (_MIN_NAMED_LINKS if is_named else _MIN_LINKS):
-        return False
-    return tally.linked >= _MIN_SHARE * tally.letters and tally.linked <= _MAX_LINK_LETTERS * tally.links
 
 
 _CONTAINER = "META-INF/container.xml"
