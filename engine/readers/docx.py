@@ -392,8 +392,9 @@ class _Writer:
                 except DocumentError:
                     self._counts[reasons.PARTS] += 1
                     continue
-                points = ("".join(text.text or "" for text in point.iter("{*}t")) for point in root.iter("{*}pt"))
-                self._blocks.add("\n".join(filter(None, map(one_line, points))))
+                lines = root.iterfind(f".//{{*}}pt//{_DRAWING}p")
+                texts = ("".join(text.text or "" for text in line.iter(f"{_DRAWING}t")) for line in lines)
+                self._blocks.add("\n".join(filter(None, map(one_line, texts))))
 
     def _flush(self) -> None:
         """Write the text of a last paragraph that nothing continues."""

@@ -170,6 +170,7 @@ class _Level:
     start: int
     style: str  # id of the paragraph style that stands for the level
     is_legal: bool  # its numbers are all in Arabic digits
+    restart: int  # it starts again after a number of a level above this one, from 0
 
 
 @dataclass(slots=True)
@@ -227,7 +228,9 @@ class Numbering:
                 counters[above] = numbers.levels[above].start if above in numbers.levels else 1
         before = counters[level]
         counters[level] = own.start if before is None else before + 1
-        counters[level + 1 :] = [None] * (N_LEVELS - level - 1)
+        for below in range(level + 1, N_LEVELS):
+            if below not in numbers.levels or level < numbers.levels[below].restart:
+                counters[below] = None
         if own.form == "bullet":
             return BULLET
         shown = _PLACE.sub(lambda match: _shown(numbers, int(match[1]) - 1, own), own.text)
@@ -264,7 +267,8 @@ def _levels(abstract: _Element) -> dict[int, _Level]:
         form = _value(element, "numFmt") or "decimal"
         start = _number(_value(element, "start"), 1)
         is_legal = is_on(element, "isLgl") or False
-        levels[level] = _Level(_value(element, "lvlText"), form, start, _value(element, "pStyle"), is_legal)
+        restart = _number(_value(element, "lvlRestart"), N_LEVELS)
+        levels[level] = _Level(_value(element, "lvlText"), form, start, _value(element, "pStyle"), is_legal, restart)
     return {level: one for level, one in levels.items() if level < N_LEVELS}
 
 

@@ -153,6 +153,26 @@ def test_lists_are_numbered_as_word_numbers_them() -> None:
     assert text_of(body, numbering=RULES) == "A) x\nB) x\n- x\nC) x\nA) x\n(i) x\n(ii) x\n\nx\n\n- x"
 
 
+@pytest.mark.parametrize(("restart", "last"), [("", "1."), ('<w:lvlRestart w:val="0"/>', "2.")])
+def test_a_level_can_go_on_below_the_next_number(restart: str, last: str) -> None:
+    below = level(1, "%2.").replace("<w:start", f"{restart}<w:start")
+    rules = (
+        f'<w:abstractNum w:abstractNumId="1">{level(0, "%1.", "upperRoman")}{below}</w:abstractNum>'
+        '<w:num w:numId="1"><w:abstractNumId w:val="1"/></w:num>'
+    )
+    body = "".join(paragraph(run("x"), numbers=numbered(1, place)) for place in (0, 1, 0, 1))
+    assert text_of(body, numbering=rules) == f"I. x\n1. x\nII. x\n{last} x"
+
+
+def test_labels_of_a_diagram_are_lines() -> None:
+    words = "".join(f"<a:p><a:r><a:t>{word} </a:t></a:r><a:r><a:t>gate</a:t></a:r></a:p>" for word in ("Oak", "Elm"))
+    points = (
+        f'<d:pt xmlns:d="d" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><d:t>{words}</d:t></d:pt>'
+    )
+    drawing = '<w:r><w:drawing><d:relIds xmlns:d="d" d:dm="own-data1"/></w:drawing></w:r>'
+    assert text_of(paragraph(run("Gates") + drawing), data1=points) == "Gates\n\nOak gate\nElm gate"
+
+
 def test_headings_keep_their_numbers() -> None:
     own = [(1, 0, "One"), (1, 1, "Sub"), (1, 1, "Sub"), (1, 0, "Two"), (1, 1, "Sub")]
     body = "".join(
