@@ -59,7 +59,8 @@ class Uploads:
             Refusal: the document is over a limit.
         """
         shown = _shown(name)
-        return self._read(data, _suffix(shown), without_gz(shown), shown)
+        read = self._read(data, _suffix(shown), without_gz(shown), shown)
+        return replace(read, title=PurePath(without_gz(shown)).stem) if read.title == _FILE else read
 
     def text(self, text: str) -> Document:
         """A text, as `Document.from_text` makes it.

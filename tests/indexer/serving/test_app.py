@@ -102,12 +102,13 @@ def test_a_search_with_a_doc_id_gives_the_result_of_python(client: TestClient, i
     assert answer == of_python(index.search("doc013", Request(k=2)), n_pairs=None)
 
 
-@pytest.mark.parametrize("name", ["draft.md", "draft.md.gz", "../../etc/draft.md"])
+@pytest.mark.parametrize("name", ["draft.md", "draft.md.gz", "../../etc/draft.md", "untitled draft.v2.md.gz"])
 def test_a_search_with_a_file_equals_that_of_python(
     client: TestClient, index: Index, tmp_path: Path, name: str
 ) -> None:
     path = tmp_path / Path(name).name
-    content = ("# Draft\n\n" + TEXT).encode()
+    opening = "## Draft" if name.startswith("untitled") else "# Draft"
+    content = f"{opening}\n\n{TEXT}".encode()
     path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     form = {"k": "3", "offset": "1", "where": '{"year": {">=": 2003}}', "without": ["doc003", "doc013"]}
     form |= {"weights": "draft=2, boilerplate=0.5", "diversify": "true"}
