@@ -67,13 +67,16 @@ _PARTS = frozenset(["main", "article", "section"])
 _NOTE = re.compile(r"note|annotation|comment|epigraph|abstract|case|opinion", re.IGNORECASE)
 _STRUCK = re.compile(r"text-decoration[\w-]{0,20}\s*+:[^;:]*line-through", re.IGNORECASE)
 _STRUCK_CLASS = re.compile(
-    r"(?:^|\s)(?:deleted|struck|strike(?:-?through|out)?|line-through|diff-del)(?:\s|$)", re.IGNORECASE
+    r"(?:^|[\s_-])(?:del(?:eted?|etion)?(?:-?text)?|struck|strike(?:-?through|out)?|line-through|diff-removed)(?:\s|$)",
+    re.IGNORECASE,
 )
 _PAGE_BREAK = re.compile(r"\b(?:doc-)?pagebreak\b")
-_RAISED_STYLE = re.compile(r"vertical-align\s*:\s*(?:super|text-top)", re.IGNORECASE)
+_RAISED_STYLE = re.compile(
+    r"vertical-align\s*:\s*(?:super|text-top)|position\s*:\s*relative\s*;\s*top\s*:\s*-", re.IGNORECASE
+)
 _MOST_PARTS = 50  # of a heading
 _LINES = ("h1", "h2", "h3", "h4", "h5", "h6", "p", "div", "center", "li", "blockquote", "pre")
-_RAISED_CLASS = re.compile(r"(?:^|\s)super(?:script)?(?:\s|$)", re.IGNORECASE)
+_RAISED_CLASS = re.compile(r"(?:^|\s)sup(?:er(?:script)?)?(?:\s|$)", re.IGNORECASE)
 _CENTRED = re.compile(r"text-align\s*:\s*center", re.IGNORECASE)
 _BOLD = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)", re.IGNORECASE)
 _ITEM = re.compile(r"(?:Item\s*\d{1,2}[A-C]?\s*[.:\u2013\u2014-]|PART\s+[IV]{1,3}\b)", re.IGNORECASE)
@@ -82,13 +85,14 @@ _TITLE_CLASS = re.compile(
 )
 _FONT = re.compile(r"font(?:-family)?\s*:[^;]{0,80}\b(symbol|wingdings)\b", re.IGNORECASE)
 _NOTES = re.compile(r"(?:^|[\s_-])(?:foot|end)-?notes?(?:$|[\s_-])", re.IGNORECASE)
+_ASIDE = re.compile(r"(?:^|[\s_-])(?:(?:foot|end|side|margin)-?)?notes?(?:$|[\s_-])|\bfn-?\d+\b", re.IGNORECASE)
 _NOT_BODY = frozenset(["title", "meta", "link", "style", "script", "base", "template", "noscript"])
 _ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _PREFIXED_MATH = re.compile(r"<(/?)(?:m|mml|math):(?=m|semantics|annotation)")
 _MATH = re.compile(r"\b(?:mwe-math|math|tex|latex|equation|katex)", re.IGNORECASE)
 _EDIT_LINKS = re.compile(r"\bmw-(?:editsection|cite-backlink)\b")
 _GUTTER = re.compile(r"(?:^|\s)(?:linenos?|[\w-]*gutter)(?:\s|$)")  # numbers beside lines of code
-_STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page-?(?:number|num|break|no|label)|pagenum)", re.IGNORECASE)
+_STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page[-_]?(?:number|num|break|no|label)|pagenum)", re.IGNORECASE)
 _NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*\u2020\u2021\u00a7a-z])\]?$")
 _HIDDEN = re.compile(
     r"display\s*:\s*none|mso-hide\s*:\s*all|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![\d.]*[1-9])|(?<![\w-])color\s*:\s*"
@@ -173,7 +177,8 @@ def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Elemen
     main = root if is_of_book else _main_part(root)
     notes: list[Element] = []
     if main is not root:
-        outside = (one for one in root.iter("section", "div", "aside", "ol", "footer") if _NOTES.search(_kinds(one)))
+        tags = ("section", "div", "aside", "ol", "footer", "p")
+        outside = (one for one in root.iter(*tags) if (_ASIDE if one.tag == "aside" else _NOTES).search(_kinds(one)))
         notes = [one for one in outside if not {main, *notes} & {one, *one.iterancestors()} and main not in one.iter()]
         frame = [main, *notes, *root.iter("head", "script", "style", "template")]
         markup.leave_outside(root, frame, reasons.PAGE_FRAME, blocks)
@@ -387,7 +392,8 @@ def _reason_of_looks(element: Element, names: str) -> str | None:
     roles = " ".join(value for name, value in element.items() if name.endswith(("role", "type")))
     is_break = _PAGE_BREAK.search(roles)
     is_page = is_break or (
-        _STAR_PAGE.search(names) and (element.tag not in _BLOCKS or markup.words(element).strip("[]()- ").isdigit())
+        _STAR_PAGE.search(f"{element.tag} {names}")
+        and (element.tag not in _BLOCKS or markup.words(element).strip("[]()- ").isdigit())
     )
     if is_page and markup.n_words(element) <= 3:
         return reasons.RUNNING_HEADS

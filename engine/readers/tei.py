@@ -28,6 +28,7 @@ _DROPPED_DIVISIONS = {
     **dict.fromkeys(["references", "bibliography"], reasons.REFERENCES),
     **dict.fromkeys(["contents", "toc"], reasons.CONTENTS),
 }
+_KEYWORDS = ("{*}term", "{*}list/{*}item")
 _NUMBER = re.compile(r"[0-9A-Z]+(?:\.\d+)*\.?$")
 _CHOICES = {"choice": ("corr", "reg", "expan", "unclear"), "app": ("lem",), "rdgGrp": (), "subst": ("add",)}
 
@@ -125,7 +126,7 @@ _BLOCKS = frozenset([
 ])  # fmt: skip
 _WORDS = frozenset([
     "addrLine", "author", "biblScope", "date", "forename", "orgName", "placeName", "publisher", "pubPlace", "surname",
-    "title", "s", "w",
+    "title", "s", "seg", "w",
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,
@@ -156,7 +157,7 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         "journal": words(header.find(".//{*}monogr/{*}title")),
         "doi": words(header.find(".//{*}idno[@type='DOI']")),
         "year": years[0] if years else None,
-        "keywords": [words(term) for term in header.iterfind(".//{*}keywords//{*}term")],
+        "keywords": [words(one) for path in _KEYWORDS for one in header.iterfind(f".//{{*}}keywords//{path}")],
         "editors": [words(editor) for editor in header.iterfind(".//{*}titleStmt/{*}editor")],
         "subtitle": "; ".join(words(title) for title in _titles(root)[1]),
     }

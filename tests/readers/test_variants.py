@@ -517,6 +517,16 @@ _CITED = "<xref ref-type='bibr'>1</xref>,"
          "1 (1) A keeper shall 2 mend3."),
         ("a.html", html('<table><tr><td class="linenos"><pre>1\n2</pre></td><td><pre>open\nshut</pre></td></tr></table>'
                         "<label>Oak</label><label>Elm</label>"), "open shut Oak Elm"),
+        *(("a.html", html(f"<p>Oak <span class='{name}'>ash</span>elm</p>"), "Oak elm") for name in (
+            "amendment-deletion", "DeletedText", "redline-del", "diff-removed", "page_no")),
+        *(("a.html", html(f"<p>silt<span {look}>12</span></p>"), "silt^12") for look in (
+            "class='sup'", "style='position:relative; top:-4pt'")),
+        *(("a.html", html(f"<main><p>It is held that the lock leaks.</p></main>{note}"),
+           "It is held that the lock leaks. Note.") for note in (
+            "<aside class='note'>Note.</aside>", "<aside class='sidenote'>Note.</aside>",
+            "<aside id='fn1'>Note.</aside>", "<aside><p class='footnote'>Note.</p></aside>")),
+        ("a.html", html("<p>The judg<page-number label='12'>*12</page-number>ment.</p>"), "The judgment."),
+        ("a.tei", tei("<u><seg>We mend.</seg><seg>More.</seg></u>"), "We mend. More."),
         ("a.xml", "<x><art><num>第一条</num><p>本法适用于闸门。</p></art></x>", "第一条 本法适用于闸门。"),
         ("a.json", '{"title": "T", "full_text": [{"section_name": "Gates", "paragraphs": ["Oak.", "Elm."]}]}',
          "T Gates Oak. Elm."),

@@ -108,6 +108,17 @@ def test_sequence_listings_of_a_weekly_file_are_counted(parts: list[str], expect
     assert list(zip([one.doc_id for one in found], counts, strict=True)) == expected
 
 
+@pytest.mark.parametrize(
+    "words", ["<term>eau</term><term>vase</term>", "<list><item>eau</item><item>vase</item></list>"]
+)
+def test_keywords_of_tei_are_terms_or_items(words: str) -> None:
+    header = f"<teiHeader><profileDesc><keywords>{words}</keywords></profileDesc></teiHeader>"
+    data = f"<TEI>{header}<text><body><p>Words.</p></body></text></TEI>".encode()
+    (document,) = read_bytes(data, "a.xml")
+    assert isinstance(document, Document)
+    assert document.metadata == {"keywords": ["eau", "vase"]}
+
+
 def test_documents_of_trec_have_their_numbers() -> None:
     data = "".join(f"<DOC><DOCNO> F-{n} </DOCNO><TEXT>Oak & elm {n} it is.</TEXT></DOC>\n" for n in (1, 2)).encode()
     found = [one for one in read_bytes(data, "a.xml") if isinstance(one, Document)]
