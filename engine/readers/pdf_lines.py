@@ -178,6 +178,7 @@ _DIGITS_BEHIND = re.compile(r"(?<=[^\W_])(?<!\d\d)\d{1,3}")
 _MARK_BEHIND = re.compile(r"(?<=[^\W\d_]{2})[a-z](?:,[a-z\d])*(?![^\W_])")  # of an institute, behind an author
 _GLUED_MARK = re.compile(r"^(\d{1,3})(?=[^\W\d_])")
 _MIN_ROWS = 8  # lines with a gap that make two columns
+_MIN_ROWS_OF_PROSE, _WORDS_OF_PROSE = 4, 4  # fewer lines do where each has words enough on both sides
 _MIN_SWAPPED = 4  # lines of each of two columns that are not in order
 _GUTTER, _GUTTER_SHIFT = 1.2, 6.0  # its least width, times the type size; and points by which its edge varies
 _MAX_COLUMNS, _MOST_EMPTY = 6, 0.5  # share of a column behind the usual line; cells of a table leave more
@@ -295,7 +296,7 @@ def split_rows(
     table have fewer words.
     """
     gaps: dict[int, list[_Gap]] = {}  # of each wide line
-    if len(rows) >= _MIN_ROWS and most > 1:
+    if len(rows) >= _MIN_ROWS_OF_PROSE and most > 1:
         left, right = min(line.left for line, _ in rows), max(line.right for line, _ in rows)
         least = 0.55 * (right - left)
         wide = [at for at, (line, is_turned) in enumerate(rows) if not is_turned and line.right - line.left > least]
@@ -304,13 +305,15 @@ def split_rows(
                 break
             if found := _gaps_between_words(text_page, rows[at][0], characters):
                 gaps[at] = found
-    if len(gaps) < _MIN_ROWS:
+    is_prose = all(_is_prose(rows[at][0], found, characters) for at, found in gaps.items())
+    least = _MIN_ROWS_OF_PROSE if is_prose else _MIN_ROWS
+    if len(gaps) < least:
         gutter, laced = _laced(rows)
         if not laced or most < 2:
             return _left_first(rows)
         split = {at: gap for at, found in gaps.items() for gap in found if abs(gap[1] - gutter) < _GUTTER_SHIFT}
         return list(_by_columns(text_page, rows, split, gutter, characters, most - 1, laced))
-    enough = max(_MIN_ROWS, 0.6 * len(gaps))
+    enough = max(least, 0.6 * len(gaps))
     for gutter in _gutters(gaps.values(), enough):
         split = {
             at: gap for at, found in gaps.items() for gap in found[::-1]
@@ -343,7 +346,8 @@ def _laced(rows: Sequence[tuple[Line, bool]]) -> tuple[float, frozenset[int]]:
     lines = [rows[place][0] for place in places]
     for column in ([one for one in lines if one.right < gutter], [one for one in lines if one.left >= gutter - 1]):
         widths = sorted(line.right - line.left for line in column)
-        if len(column) < _MIN_ROWS or widths[len(widths) // 3] < _SHARE_OF_FULL * widths[-1]:
+        least = _MIN_ROWS_OF_PROSE if all(_has_words(line.text, _WORDS_OF_PROSE) for line in column) else _MIN_ROWS
+        if len(column) < least or widths[len(widths) // 3] < _SHARE_OF_FULL * widths[-1]:
             return gutter, frozenset()
     return gutter, places
 
@@ -402,8 +406,14 @@ def _gaps_between_words(text_page: _TextPage, line: Line, characters: str) -> li
     return [gap for gap, both in zip(found, pairwise(has_words), strict=True) if all(both)]
 
 
-def _has_words(side: str) -> bool:
-    return len(side.split()) >= _MIN_SIDE_WORDS or sum(is_unspaced(sign, sign) for sign in side) >= 3 * _MIN_SIDE_WORDS
+def _has_words(side: str, least: int = _MIN_SIDE_WORDS) -> bool:
+    return len(side.split()) >= least or sum(is_unspaced(sign, sign) for sign in side) >= 3 * least
+
+
+def _is_prose(line: Line, gaps: Iterable[_Gap], characters: str) -> bool:
+    """Whether a row has more words between its gaps than the cells of most tables."""
+    borders = [line.start, *(place for _, _, place in gaps), line.stop]
+    return all(_has_words(characters[start:stop], _WORDS_OF_PROSE) for start, stop in pairwise(borders))
 
 
 def _by_columns(

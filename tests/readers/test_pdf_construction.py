@@ -206,11 +206,14 @@ def test_columns_are_read_from_the_left(make_pdf: MakePdf, n_columns: int, *, is
     assert " ".join(text.split()) == " ".join(" ".join(rows) for rows in columns)
 
 
-@pytest.mark.parametrize("shift", [4, 6])
-def test_columns_on_baselines_of_their_own_are_read_from_the_left(make_pdf: MakePdf, shift: float) -> None:
-    columns = [prose(seed, width=5) for seed in (1, 2)]
-    page = [*printed(columns[0], 40, 700, size=8), *printed(columns[1], 310, 700 - shift, size=8)]
-    text = read(make_pdf([sorted(page, key=lambda one: -one[2])]), "a", "a.pdf").text
+@pytest.mark.parametrize("n_lines", [4, 10])
+@pytest.mark.parametrize("shift", [0, 4, 6])
+def test_short_columns_on_their_own_baselines_are_read_from_the_left(
+    make_pdf: MakePdf, shift: float, n_lines: int
+) -> None:
+    columns = [prose(seed, n_lines, width=5) for seed in (1, 2)]
+    page = [*printed(columns[0], 40, 700, size=8), *printed(columns[1], 230, 700 - shift, size=8)]
+    text = read(make_pdf([sorted(page, key=lambda one: (-one[2], one[1]))]), "a", "a.pdf").text
     assert " ".join(text.split()) == " ".join([*columns[0], *columns[1]])
 
 
