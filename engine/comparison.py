@@ -9,7 +9,7 @@ compared with scores of searches.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -137,7 +137,7 @@ def _scored(prepared: Prepared, target: Query, background: Background, scoring: 
     if prepared.words is not None and prepared.pairs is not None:
         of_words, of_pairs = _counts(target, background, prepared.skip)
         words, pairs = scores(prepared.words, of_words), scores(prepared.pairs, of_pairs)
-    chunks = chunk_component(matches.similarities, prepared.limits, scoring)
+    chunks = chunk_component(matches.similarities, matches.openings, prepared.limits, scoring)
     components = Components(chunks, words, pairs)
     score = float(combine(components, prepared.weights, scoring.root).astype(np.float32)[0])
     parts = prepared.limits, matches, components, prepared.weights, scoring
@@ -154,7 +154,7 @@ def _matches(prepared: Prepared, target: Query) -> Matches:
         return no_matches(len(chunks), 1)
     targets = target.vectors.chunks[left]
     matches = best_matches(chunks, targets, np.zeros(1, np.int64), prepared.limits.chunks)
-    return Matches(matches.similarities, np.where(matches.chunks < 0, -1, left[matches.chunks]))
+    return replace(matches, chunks=np.where(matches.chunks < 0, -1, left[matches.chunks]))
 
 
 def _counts(target: Query, background: Background, skip: int) -> tuple[TermCounts | KeptTable, TermCounts | KeptTable]:

@@ -38,7 +38,7 @@ from engine.encoders.encoder import Vectors
 from engine.environment import gpu_numbers, installed_faiss, require_one_faiss
 from engine.errors import BudgetExceeded, install_command
 from engine.scan import BYTES_AT_ONCE, DeviceScan
-from engine.scoring.evidence import ROUNDING, Thresholds, best_matches
+from engine.scoring.evidence import PASSAGES_ALONE, ROUNDING, Thresholds, best_matches
 from engine.search.candidates import FIRST_DEPTH, CandidateLists
 from engine.store.ann import MOST, Ids, OpenReplica, Replica, inverted_lists
 from engine.store.snapshot import IndexSnapshot, Positions
@@ -372,8 +372,8 @@ def probe_scan(snapshot: IndexSnapshot, scan: DeviceScan) -> float:
     queries = rows[np.unique(np.linspace(0, len(rows) - 1, _QUERIES).astype(np.int64))]
     exact = best_matches(queries, rows, starts, np.full(len(queries), -1.0)).similarities
     # With one chunk and the threshold 0, the component is the similarity.
-    whole = Thresholds(np.zeros(1, np.float32), np.ones(1))
-    there = scan.components([(queries[[row]], whole) for row in range(len(queries))], 1.0)
+    single = Thresholds.none()
+    there = scan.components([(queries[[row]], single) for row in range(len(queries))], PASSAGES_ALONE)
     return max(0.0, float(np.abs(there[:, scan.places[positions]] - exact.clip(0, 1)).max()) - ROUNDING)
 
 

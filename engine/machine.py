@@ -132,14 +132,14 @@ def try_search(devices: Sequence[str]) -> str:
     import numpy as np
 
     from engine.scan import DeviceScan
-    from engine.scoring.evidence import Thresholds
+    from engine.scoring.evidence import PASSAGES_ALONE, Thresholds
 
     rows = np.random.default_rng(0).standard_normal((4096, 64)).astype(np.float32)
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
     scan = DeviceScan(np.full(512, 8), lambda some: rows.reshape(512, 8, 64)[some].reshape(-1, 64), 64, devices)
-    single = Thresholds(np.zeros(1, np.float32), np.ones(1))
+    single = Thresholds.none()
     queries = rows[:16].astype(np.float32)
-    similarities = scan.components([(query[None], single) for query in queries], 1.0)
+    similarities = scan.components([(query[None], single) for query in queries], PASSAGES_ALONE)
     exact = (queries @ rows.T.astype(np.float32)).reshape(16, 512, 8).max(axis=2).clip(0, 1)
     error = float(np.abs(similarities - exact).max())
     if error > 1e-5:

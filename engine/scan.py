@@ -17,11 +17,12 @@ from torch import Tensor
 
 from engine.encoders.encoder import Vectors
 from engine.errors import BudgetExceeded
-from engine.scoring.evidence import QUERY_BLOCK, ROUNDING, Thresholds
+from engine.scoring.evidence import LEAST_ROOM, MOST_STRENGTHENED, QUERY_BLOCK, ROUNDING, Scoring, Thresholds
 
 PRODUCTS_AT_ONCE = 1 << 24  # on each device: chunks of a block times query chunks
 BYTES_AT_ONCE = 16 * PRODUCTS_AT_ONCE  # two tables of products, their maxima, and float64 values of these
 _LOAD_CHUNKS = 1 << 17  # of whole documents that are copied at once
+_LIMITS = ("chunks", "joined", "own")
 _LOW = 2048.0  # scales the second row of a query chunk, so that float16 keeps its digits
 
 Read = Callable[[NDArray[np.int64]], NDArray[np.float16]]  # the chunks of documents, by their positions
@@ -61,23 +62,24 @@ class DeviceScan:
         self._kinds = kinds
 
     def components(
-        self, queries: Sequence[tuple[Vectors, Thresholds]], power: float, skip: int = 0
+        self, queries: Sequence[tuple[Vectors, Thresholds]], scoring: Scoring, skip: int = 0
     ) -> NDArray[np.float64]:
         """chunks(q, t) of all documents, (Q, N), as `engine.scoring.evidence.chunk_component` computes them.
 
         Args:
             queries: chunks and thresholds of each; they share the pass.
-            power: p.
+            scoring: of which the power and the share of openings are used.
             skip: bits of the kinds of sections whose chunks are left out.
 
         Raises:
             BudgetExceeded: a device has no room for the products, or failed.
         """
         chunks = np.concatenate([chunks for chunks, _ in queries])
-        theta = np.concatenate([limits.chunks for _, limits in queries]).astype(np.float64)
+        limits = np.stack([np.concatenate([getattr(one, name) for _, one in queries]) for name in _LIMITS])
+        limits = limits.astype(np.float64)
         weights = np.zeros((len(chunks), len(queries)))
         own = np.repeat(np.arange(len(queries)), [len(rows) for rows, _ in queries])
-        weights[np.arange(len(chunks)), own] = np.concatenate([limits.weights for _, limits in queries])
+        weights[np.arange(len(chunks)), own] = np.concatenate([one.weights for _, one in queries])
         blocks = [slice(first, first + QUERY_BLOCK) for first in range(0, len(chunks), QUERY_BLOCK)]
         try:
             if skip and self._kinds is not None:
@@ -85,7 +87,7 @@ class DeviceScan:
                     part.take_kinds(self._kinds)
                 self._kinds = None
             sums = [
-                part.components([(chunks[block], theta[block], weights[block]) for block in blocks], power, skip)
+                part.components([(chunks[block], limits[:, block], weights[block]) for block in blocks], scoring, skip)
                 for part in self._parts
             ]  # the devices work at the same time, until their sums are read
             return np.concatenate([of_part.cpu().numpy() for of_part in sums]).T
@@ -127,36 +129,44 @@ class _Part:
         self._kinds = torch.from_numpy(kinds(self._positions)).to(self._rows.device)
 
     def components(
-        self, blocks: Sequence[tuple[Vectors, NDArray[np.float64], NDArray[np.float64]]], power: float, skip: int
+        self, blocks: Sequence[tuple[Vectors, NDArray[np.float64], NDArray[np.float64]]], scoring: Scoring, skip: int
     ) -> Tensor:
-        """The sums (N, Q) of weighted margins, on the device; blocks are query chunks, thresholds, weights (., Q)."""
+        """The sums (N, Q) of weighted margins, there; blocks are query chunks, limits (3, .) and weights (., Q)."""
         device = self._rows.device
         sums: Tensor | None = None
-        for chunks, theta, weights in blocks:
+        for chunks, limits, weights in blocks:
             high = chunks.astype(np.float16)
             low = ((chunks - high) * np.float32(_LOW)).astype(np.float16)  # 0 for stored vectors
             halves = [torch.from_numpy(rows.T).to(device) for rows in ((high, low) if low.any() else (high,))]
-            limits, shares = (torch.from_numpy(values).to(device) for values in (theta, weights))
+            (theta, phi, own), shares = (torch.from_numpy(values).to(device) for values in (limits, weights))
             if sums is None:
                 sums = shares.new_zeros(len(self._starts) - 1, shares.shape[1])
             for documents, rows in self._blocks(self._at_once // len(chunks)):
-                best = self._best(documents, rows, halves, skip)  # (documents, .)
-                above = best.double().clamp(max=1.0) - limits
-                above = torch.where(above > ROUNDING, above, 0.0) / (1 - limits).clamp(min=1e-9)
-                sums[documents] += above.pow(power) @ shares
+                best, openings = self._best(documents, rows, halves, skip)  # (documents, .)
+                above = torch.where(best - theta > ROUNDING, best - theta, 0.0) / (1 - theta).clamp(min=1e-9)
+                if a := scoring.opening:
+                    joined = ((1 - a) * best + a * openings - phi) / (own - phi).clamp(min=LEAST_ROOM)
+                    above = torch.minimum(joined.clamp(min=0), (MOST_STRENGTHENED * above).clamp(max=1))
+                sums[documents] += above.pow(scoring.power) @ shares
         assert sums is not None
         return sums
 
-    def _best(self, documents: slice, rows: slice, halves: Sequence[Tensor], skip: int) -> Tensor:
-        """max_j <q_i, t_j> of some documents (., I)."""
+    def _best(self, documents: slice, rows: slice, halves: Sequence[Tensor], skip: int) -> tuple[Tensor, Tensor]:
+        """max_j <q_i, t_j>, at most 1, and <q_i, t_0> of some documents, (., I) float64 both."""
         products = _products(self._rows[rows], halves[0])
         if len(halves) > 1:
             products += _products(self._rows[rows], halves[1]) / _LOW
+        starts = self._starts_there[documents.start : documents.stop + 1] - rows.start
+        first = starts[:-1]
         if skip:
             assert self._kinds is not None
-            products.masked_fill_(((self._kinds[rows] & skip) != 0)[:, None], -torch.inf)
-        starts = self._starts_there[documents.start : documents.stop + 1] - rows.start
-        return torch.segment_reduce(products, "max", offsets=starts, axis=0, unsafe=True)
+            is_out = (self._kinds[rows] & skip) != 0
+            products.masked_fill_(is_out[:, None], -torch.inf)
+            places = torch.arange(len(products), dtype=torch.float64, device=products.device)
+            places.masked_fill_(is_out, len(products) - 1)  # of a document that is left out as a whole
+            first = torch.segment_reduce(places, "min", offsets=starts, unsafe=True).long()
+        best = torch.segment_reduce(products, "max", offsets=starts, axis=0, unsafe=True)
+        return best.double().clamp(max=1.0), products[first].double()
 
     def _blocks(self, n_chunks: int) -> Iterator[tuple[slice, slice]]:
         """Runs of documents with about `n_chunks` chunks: their numbers, and their rows."""

@@ -28,15 +28,17 @@ _BLOCK_DOCUMENTS = 256  # documents whose chunks are in memory at once
 class Matches:
     """The matches of one query with every target; I can be 0."""
 
-    best: Vectors  # (I, N) s_i(t), the best match of each chunk in each target
-    theta: Vectors  # (I,) thresholds
+    best: Vectors  # (I, N) c_i(t), the best match of each chunk in each target
+    openings: Vectors  # (I, N) similarity of each chunk to the opening of each target
+    limits: tuple[Vectors, Vectors, Vectors]  # (I,) theta, phi, s_i(q)
     weights: NDArray[np.float64]  # (I,) w_i
     words: NDArray[np.float64]  # (N,) the component of the words
     pairs: NDArray[np.float64]  # (N,) the component of the pairs of words
 
     def of_chunks(self, kept: NDArray[np.bool_], words: NDArray[np.float64], pairs: NDArray[np.float64]) -> Matches:
         """The matches of a query with only the kept (I,) chunks, and other words."""
-        return Matches(self.best[kept], self.theta[kept], self.weights[kept], words, pairs)
+        theta, phi, own = (limit[kept] for limit in self.limits)
+        return Matches(self.best[kept], self.openings[kept], (theta, phi, own), self.weights[kept], words, pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,9 @@ class Corpus:
         if prepared.words is not None and prepared.pairs is not None and self._words is not None:
             tables = self._words.of(targets)
             words, pairs = scores(prepared.words, tables.words), scores(prepared.pairs, tables.pairs)
-        return Matches(np.concatenate(best, axis=1), prepared.limits.chunks, prepared.chunk_weights, words, pairs)
+        every, openings = (np.concatenate(blocks, axis=1) for blocks in zip(*best, strict=True))
+        limits = prepared.limits.chunks, prepared.limits.joined, prepared.limits.own
+        return Matches(every, openings, limits, prepared.chunk_weights, words, pairs)
 
     def target_terms(self, prepared: Prepared, targets: Positions) -> tuple[TargetTerms, TargetTerms] | None:
         """Words and pairs of a query in targets; None for an index without words."""
@@ -113,17 +117,18 @@ class Corpus:
         """The score of every target; (N,) in [0, 1], all 0 for a query without chunks."""
         if not len(found.best):
             return np.zeros(found.best.shape[1])
-        limits = thresholds(found.theta, found.weights, self.scoring)
-        chunks = chunk_component(found.best, limits, self.scoring)
+        limits = thresholds(*found.limits, found.weights, self.scoring)
+        chunks = chunk_component(found.best, found.openings, limits, self.scoring)
         return self._combined(Components(chunks, found.words, found.pairs))
 
     def score_target(self, prepared: Prepared, chunks: Vectors, words: WordTables | None) -> float:
         """The score of one document that need not be in the index, of (J, D) chunk vectors."""
-        best = (prepared.vectors.chunks @ chunks.T).max(axis=1)[:, None]
+        best, openings = best_chunks(prepared.vectors.chunks, chunks, np.zeros(1, np.int64))
         by_words = by_pairs = np.zeros(1)
         if words is not None and prepared.words is not None and prepared.pairs is not None:
             by_words, by_pairs = scores(prepared.words, words.words), scores(prepared.pairs, words.pairs)
-        components = Components(chunk_component(best, prepared.limits, self.scoring), by_words, by_pairs)
+        chunks_of = chunk_component(best, openings, prepared.limits, self.scoring)
+        components = Components(chunks_of, by_words, by_pairs)
         return float(self._combined(components)[0])
 
     def _combined(self, components: Components) -> NDArray[np.float64]:

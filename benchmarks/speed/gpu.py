@@ -184,19 +184,20 @@ def search(n_chunks: int, at_once: int, n_queries: int, device: str, seed: int, 
     collection, scoring = Collection(n_chunks, seed), Scoring()
     scan = DeviceScan(collection.lengths, collection.read, WIDTH, [device], products_at_once=at_once)
     queries = [
-        (rows, thresholds(np.full(len(rows), _THETA, np.float32), np.ones(len(rows)), scoring))
+        (rows, thresholds(theta, theta, np.ones_like(theta), np.ones(len(rows)), scoring))
         for rows in (collection.query() for _ in range(n_queries))
+        for theta in [np.full(len(rows), _THETA, np.float32)]
     ]
-    components = scan.components(queries, scoring.power)
+    components = scan.components(queries, scoring)
     difference = 0.0
     everything = np.arange(len(collection.lengths))
     for some in (everything[:_CHECKED], everything[-_CHECKED:]):
         starts = np.cumsum(collection.lengths[some]) - collection.lengths[some]
         rows = collection.read(some).astype(np.float32)
         for (chunks, limits), found in zip(queries, components, strict=True):
-            expected = chunk_component(best_chunks(chunks, rows, starts), limits, scoring)
+            expected = chunk_component(*best_chunks(chunks, rows, starts), limits, scoring)
             difference = max(difference, float(np.abs(found[some] - expected).max()))
-    times = np.array(timed(lambda: scan.components(queries, scoring.power), device, seconds)) * 1000 / n_queries
+    times = np.array(timed(lambda: scan.components(queries, scoring), device, seconds)) * 1000 / n_queries
     values = {"measured": float(np.median(times)), "p95": float(np.percentile(times, 95))}
     return {**values, "largest difference": difference}
 

@@ -562,6 +562,7 @@ def _passages(part: ChunkPart, query: Document, target: Document) -> dict[str, A
     return {
         "contribution": part.contribution,
         "similarity": part.similarity,
+        "opening": part.opening,
         "threshold": part.threshold,
         "weight": part.weight,
         "query": _passage(query, part.query),

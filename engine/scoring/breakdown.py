@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.lazy import deferred
-from engine.scoring.evidence import COMPONENTS, Components, Matches, Scoring, Thresholds, margin
+from engine.scoring.evidence import COMPONENTS, Components, Matches, Scoring, Thresholds, margins
 from engine.scoring.parts import (
     N_TERMS,
     NO_SMALL_PAIRS,
@@ -76,7 +76,7 @@ def break_down(
         target_bits: (A,) of the kinds of the sections of each target, see `engine.text.section_kinds`.
     """
     limits, scoring = scored.limits, scored.scoring
-    shares = limits.weights[:, None] * margin(scored.matches.similarities, limits.chunks[:, None], scoring.power)
+    shares = limits.weights[:, None] * margins(scored.matches.similarities, scored.matches.openings, limits, scoring)
     summed = shares.sum(axis=0)
     # After a search in float32 the component can differ in the last digits from the sum of these shares.
     added = {name: scored.weights[name] * getattr(scored.components, name) ** scoring.root for name in COMPONENTS}
@@ -89,6 +89,7 @@ def break_down(
             rows,
             spans[scored.matches.chunks[rows, number]],
             scored.matches.similarities[rows, number],
+            scored.matches.openings[rows, number],
             components["chunks"] * shares[rows, number] / (summed[number] or 1.0),
         )
         make = partial(_parts, query_chunks, target, bits, chunks, components, scored)
@@ -103,6 +104,7 @@ class _Chunks:
     rows: NDArray[np.int64]  # (n,)
     spans: NDArray[np.int32]  # (n, 4) of their best matches
     similarities: NDArray[np.float32]  # (n,)
+    openings: NDArray[np.float32]  # (n,)
     contributions: NDArray[np.float64]  # (n,)
 
 
@@ -288,6 +290,7 @@ def _passages(
                 query=Span(chunk.start, chunk.stop),
                 target=Span(start, stop),
                 similarity=float(chunks.similarities[number]),
+                opening=float(chunks.openings[number]),
                 threshold=float(limits.chunks[row]),
                 weight=float(limits.weights[row]),
                 contribution=float(chunks.contributions[number]),

@@ -1,15 +1,18 @@
 """From vectors to similarities, thresholds, evidence and scores, and the scores that unrelated documents reach.
 
-Chunks. For chunk i of a query, s_i(t) is its best match inside target t, theta_i the s_i of the
-(m+1)-th best document of the reference sample, w_i a weight:
+Chunks. For chunk i of a query, c_i(t) is its best match inside target t, and s_i(t) joins that with the opening of t,
+which is its first chunk. theta_i and phi_i are the c_i and the s_i of the (m+1)-th best document of the reference
+sample, w_i is a weight:
 
-    e_i(t) = max(0, s_i(t) - theta_i) ^ p
-    chunks(q, t) = sum_i w_i e_i(t) / sum_i w_i (1 - theta_i) ^ p                        in [0, 1]
+    c_i(t) = max_j <q_i, t_j>,  s_i(t) = (1 - a) c_i(t) + a <q_i, t_0>
+    f_i(t) = min((s_i(t) - phi_i) / (s_i(q) - phi_i),  3 (c_i(t) - theta_i) / (1 - theta_i)),  cut to [0, 1]
+    chunks(q, t) = sum_i w_i (1 - theta_i) ^ p f_i(t) ^ p / sum_i w_i (1 - theta_i) ^ p  in [0, 1]
 
-This is the imputation of XTR (Lee et al. 2023, arXiv:2304.01982), applied to chunks instead of tokens,
-with a power. Where XTR uses theta in place of a similarity that it did not retrieve, we subtract theta,
-so a match that most documents have is worth nothing. words(q, t) and pairs(q, t) are those of
-`engine.words.likelihood`.
+The imputation is that of XTR (Lee et al. 2023, arXiv:2304.01982), applied to chunks instead of tokens, with a power.
+Where XTR uses theta in place of a similarity that it did not retrieve, we subtract theta, so a match that most
+documents have is worth nothing. The opening says what a document is about, which a chunk from its middle does not: it
+makes a match stronger or weaker, but there is none without a passage above theta. s_i(q) is that of a copy of the
+query, which scores 1. words(q, t) and pairs(q, t) are those of `engine.words.likelihood`.
 
     score(q, t) = sum_c v_c component_c(q, t) ^ r,   sum_c v_c = 1                       in [0, 1]
 
@@ -17,7 +20,7 @@ The root r brings components of different size to one scale. A part with a share
 the same share of the contribution of the component, so all parts sum to the score.
 
 Containment measures how much of the query a document contains. The equation is the same with p = 1 and
-r = 1, and with words and pairs weighted by their share of the query, see
+r = 1, with a = 0, and with words and pairs weighted by their share of the query, see
 `engine.words.likelihood`. If the query has no chunk, word or pair, the weight of that component goes to the
 others, so that a copy of the query in a longer document scores 1, except for effects of how chunks are cut.
 
@@ -30,6 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +46,9 @@ QUERY_BLOCK = 256  # query chunks multiplied at once
 NEAR = 1e-5  # more than float32 products of the same rows ever differ by the shapes of the matrices
 _PRODUCTS_AT_ONCE = 8_192  # products that are recomputed in float64 at once
 ROUNDING = 1e-6  # a margin below it is rounding, not evidence
+_LEAST = 1e-9  # so that nothing is divided by 0
+LEAST_ROOM = 0.01  # between phi and the s_i of a copy; a chunk with less has no weight
+MOST_STRENGTHENED = 3  # times that an opening makes the margin of a passage larger, at most
 COMPONENTS = ("chunks", "words", "pairs")
 LEVELS = (50, 95, 99)  # percentiles of the scores of unrelated pairs
 _FEWEST_PER_EXCEEDING = 5  # documents of the reference for each that may be above a threshold
@@ -51,25 +58,36 @@ _FEWEST_PER_EXCEEDING = 5  # documents of the reference for each that may be abo
 class Matches:
     """For each query chunk its best match inside each target; of equal ones the first in reading order."""
 
-    similarities: Vectors  # (I, R) s_i(t)
+    similarities: Vectors  # (I, R) c_i(t)
+    openings: Vectors  # (I, R) <q_i, t_0>
     chunks: NDArray[np.int64]  # (I, R) number of the matching chunk in its document, from 0; -1 below the floor
 
-    def of(self, targets: NDArray[np.int64]) -> Matches:
+    def of(self, targets: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Matches:
         """The matches in some of the targets, in the order of the given columns."""
-        return Matches(self.similarities[:, targets], self.chunks[:, targets])
+        return Matches(self.similarities[:, targets], self.openings[:, targets], self.chunks[:, targets])
 
     def put(self, targets: NDArray[np.int64], matches: Matches) -> None:
         """Set the matches in some of the targets."""
-        self.similarities[:, targets], self.chunks[:, targets] = matches.similarities, matches.chunks
+        for mine, given in zip(self._arrays, matches._arrays, strict=True):
+            mine[:, targets] = given
+
+    def beside(self, other: Matches) -> Matches:
+        """These matches and those in other targets."""
+        return Matches(*(np.concatenate(both, axis=1) for both in zip(self._arrays, other._arrays, strict=True)))
+
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return self.similarities, self.openings, self.chunks
 
 
 def no_matches(n_queries: int, n_targets: int) -> Matches:
     """Matches of query chunks in targets without vectors: similarity 0, no place."""
-    return Matches(np.zeros((n_queries, n_targets), np.float32), np.full((n_queries, n_targets), -1, np.int64))
+    nothing = np.zeros((n_queries, n_targets), np.float32)
+    return Matches(nothing, nothing.copy(), np.full((n_queries, n_targets), -1, np.int64))
 
 
 def segment_max(similarities: Vectors, starts: NDArray[np.int64]) -> Vectors:
-    """Best chunk of each document: s_i(t) = max_j <q_i, t_j>.
+    """Best chunk of each document: max_j <q_i, t_j>.
 
     Args:
         similarities: (I, J), the chunks of one document in adjacent columns.
@@ -82,8 +100,8 @@ def segment_max(similarities: Vectors, starts: NDArray[np.int64]) -> Vectors:
     return best
 
 
-def best_chunks(queries: Vectors, vectors: Vectors, starts: NDArray[np.int64]) -> Vectors:
-    """s_i(t) = max_j <q_i, t_j> of every document, (I, R) float32; its last digits depend on the shapes.
+def best_chunks(queries: Vectors, vectors: Vectors, starts: NDArray[np.int64]) -> tuple[Vectors, Vectors]:
+    """c_i(t) and <q_i, t_0> of every document, (I, R) float32 both; their last digits depend on the shapes.
 
     Memory is that of `QUERY_BLOCK` query chunks, whatever their number.
 
@@ -92,14 +110,16 @@ def best_chunks(queries: Vectors, vectors: Vectors, starts: NDArray[np.int64]) -
         vectors: (J, D) chunks of the documents, one document after another.
         starts: (R,) first row of each document, rising; no document is empty.
     """
-    return np.concatenate([segment_max(queries[block] @ vectors.T, starts) for block in _blocks(queries)])
+    products = (queries[block] @ vectors.T for block in _blocks(queries))
+    best, openings = zip(*((segment_max(one, starts), one[:, starts]) for one in products), strict=True)
+    return np.concatenate(best), np.concatenate(openings)
 
 
 def best_matches(
     queries: Vectors,
     vectors: Vectors,
     starts: NDArray[np.int64],
-    floor: NDArray[np.floating] | Callable[[Vectors], NDArray[np.floating]],
+    floor: NDArray[np.floating] | Callable[[Vectors, Vectors], NDArray[np.bool_]],
 ) -> Matches:
     """The best chunk of every document, with its place, to float32 precision whatever the shapes.
 
@@ -108,22 +128,22 @@ def best_matches(
     similarity has no effect, so the best product is kept as it is, and its place is -1.
 
     Args:
-        floor: (I,) similarity from which on exact similarities are computed; or a function that returns it for some of
-            the query chunks, given the products (., R) of their best chunks.
+        floor: (I,) similarity from which on exact similarities are computed; or a function that says where they are,
+            (., R), given c_i(t) and <q_i, t_0> of some of the query chunks.
     """
-    best, places = [], []
+    blocks = []
     for block in _blocks(queries):
         similarities: Vectors = queries[block] @ vectors.T
-        block_best = segment_max(similarities, starts)
-        chunks = np.full(block_best.shape, -1, np.int64)
-        least = floor(block_best) if callable(floor) else floor[block]
-        rows, targets = np.nonzero(block_best >= least[:, None] - NEAR)
+        best, openings = segment_max(similarities, starts), similarities[:, starts]
+        chunks = np.full(best.shape, -1, np.int64)
+        is_above = floor(best, openings) if callable(floor) else best >= floor[block][:, None] - NEAR
+        rows, targets = np.nonzero(is_above)
         if len(rows):
-            near = _near(similarities, block_best, rows, targets, starts)
-            block_best[rows, targets], chunks[rows, targets] = _refined(queries[block], vectors, near, starts[targets])
-        best.append(block_best)
-        places.append(chunks)
-    return Matches(np.concatenate(best), np.concatenate(places))
+            near = _near(similarities, best, rows, targets, starts)
+            best[rows, targets], chunks[rows, targets] = _refined(queries[block], vectors, near, starts[targets])
+            openings[rows, targets] = _products(queries[block], vectors, rows, starts[targets])
+        blocks.append(Matches(best, openings, chunks))
+    return Matches(*(np.concatenate([getattr(one, name) for one in blocks]) for name in Matches.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +172,23 @@ def _refined(
     queries: Vectors, vectors: Vectors, near: _Near, starts: NDArray[np.int64]
 ) -> tuple[Vectors, NDArray[np.int64]]:
     """The best similarity (n,) of each pair, and the number (n,) of its chunk in the document; `starts` is (n,)."""
-    exact = np.empty(len(near.row), np.float32)
-    # A few products at a time: if all documents are copies, all products are near the best.
-    for first in range(0, len(exact), _PRODUCTS_AT_ONCE):
-        some = slice(first, first + _PRODUCTS_AT_ONCE)
-        query_rows, rows = queries[near.query[some]].astype(np.float64), vectors[near.row[some]].astype(np.float64)
-        exact[some] = np.einsum("nd,nd->n", query_rows, rows)
+    exact = _products(queries, vectors, near.query, near.row)
     # By pair, then falling similarity, then reading order: the first of each pair is its best.
     order = np.lexsort((near.row, -exact, near.pair))
     pair = near.pair[order]
     best = order[np.concatenate([[True], pair[1:] != pair[:-1]])]
     return exact[best], near.row[best] - starts
+
+
+def _products(queries: Vectors, vectors: Vectors, mine: NDArray[np.int64], theirs: NDArray[np.int64]) -> Vectors:
+    """The products (n,) of some rows of queries with some rows of vectors, summed in float64."""
+    products = np.empty(len(mine), np.float32)
+    # A few at a time: if all documents are copies, all products are near the best.
+    for first in range(0, len(products), _PRODUCTS_AT_ONCE):
+        some = slice(first, first + _PRODUCTS_AT_ONCE)
+        one, other = queries[mine[some]].astype(np.float64), vectors[theirs[some]].astype(np.float64)
+        products[some] = np.einsum("nd,nd->n", one, other)
+    return products
 
 
 def _blocks(queries: Vectors) -> list[slice]:
@@ -176,6 +202,7 @@ class Scoring:
     chunk_weight: float = 0.27
     word_weight: float = 0.40
     pair_weight: float = 0.33
+    opening: float = 0.4  # a, share of the opening of a target in the similarity of a chunk
     exceeding: int = 8  # m, documents of the reference above a threshold
     power: float = 2.0  # p
     root: float = 0.5  # r
@@ -190,6 +217,8 @@ class Scoring:
         weights = (self.chunk_weight, self.word_weight, self.pair_weight)
         if min(weights) < 0 or not sum(weights) > 0:
             raise QueryError(f"weights {', '.join(map(str, weights))} must be at least 0, and one above 0")
+        if not 0 <= self.opening < 1:
+            raise QueryError(f"opening is {self.opening}; it must be at least 0 and below 1")
         if self.exceeding < 1:
             raise QueryError(f"exceeding is {self.exceeding}; it must be at least 1")
         if not (self.power > 0 and self.root > 0):
@@ -214,7 +243,9 @@ class Scoring:
 # Unrelated texts share many words and few pairs. In a test with sections planted in other documents, up to 30 % of
 # their words replaced, pairs with a tenth of words found the most sections at a score of 0.5, and the fewest false
 # ones.
-CONTAINMENT = Scoring(0.4, word_weight=0.06, pair_weight=0.54, power=1, root=1, cover=True)
+CONTAINMENT = Scoring(0.4, word_weight=0.06, pair_weight=0.54, opening=0, power=1, root=1, cover=True)
+
+PASSAGES_ALONE = Scoring(1, word_weight=0, pair_weight=0, opening=0, power=1, root=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +253,15 @@ class Thresholds:
     """The thresholds above which similarities count, and the most that each chunk can contribute."""
 
     chunks: Vectors  # (I,) theta_i
-    weights: NDArray[np.float64]  # (I,) share of the chunk component of chunk i at similarity 1; they sum to 1
+    joined: Vectors  # (I,) phi_i
+    own: Vectors  # (I,) s_i(q)
+    weights: NDArray[np.float64]  # (I,) share of the chunk component of chunk i in a copy of the query; they sum to 1
+
+    @classmethod
+    def none(cls) -> Self:
+        """Those of a single chunk whose component is its similarity, with `PASSAGES_ALONE`."""
+        zero, one = np.zeros(1, np.float32), np.ones(1, np.float32)
+        return cls(zero, zero, one, np.ones(1))
 
 
 def chunk_weights(n_tokens: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -251,24 +290,38 @@ def reference_threshold(similarities: NDArray[np.floating], exceeding: int) -> V
     return np.clip(theta, 0, 1).astype(np.float32)
 
 
-def thresholds(theta: Vectors, weights: NDArray[np.float64], scoring: Scoring) -> Thresholds:
-    """Scale weights so that a chunk at similarity 1 contributes exactly its weight.
+def own_similarities(chunks: Vectors, first: Vectors, opening: float) -> Vectors:
+    """s_i(q) (I,) of the chunks (I, D) of a query, given the first chunk (D,) that takes part in the score."""
+    openings = np.minimum(chunks.astype(np.float64) @ first.astype(np.float64), 1)
+    return np.asarray(1 - opening + opening * openings, np.float32)
 
-    With e~_i(t) = (max(0, s_i(t) - theta_i) / (1 - theta_i)) ^ p in [0, 1], the component is
-    sum_i weight_i e~_i(t), where weight_i = w_i (1 - theta_i)^p / sum_i w_i (1 - theta_i)^p.
-    """
-    room = weights * (1 - theta.astype(np.float64)) ** scoring.power
+
+def join(best: Vectors, openings: Vectors, opening: float) -> NDArray[np.float64]:
+    """s_i(t), of the shape of c_i(t) and <q_i, t_0>."""
+    return np.asarray((1 - opening) * np.minimum(best, 1).astype(np.float64) + opening * openings)
+
+
+def thresholds(
+    theta: Vectors, phi: Vectors, own: Vectors, weights: NDArray[np.float64], scoring: Scoring
+) -> Thresholds:
+    """Scale weights so that the most that each chunk contributes to the component is its weight."""
+    room = np.where(own - phi > LEAST_ROOM, weights * (1 - theta.astype(np.float64)) ** scoring.power, 0)
     total = room.sum()
-    return Thresholds(theta, room / total if total > 0 else np.zeros_like(room))
+    return Thresholds(theta, phi, own, room / total if total > 0 else np.zeros_like(room))
 
 
-def margin(similarity: NDArray[np.floating], theta: NDArray[np.floating] | float, power: float) -> NDArray[np.float64]:
-    """e~, how far a similarity is above its threshold, in [0, 1]; exactly 0 where it is not."""
-    above = np.minimum(similarity, 1.0).astype(np.float64) - theta
+def margins(
+    best: NDArray[np.floating], openings: NDArray[np.floating], limits: Thresholds, scoring: Scoring
+) -> NDArray[np.float64]:
+    """f_i(t) ^ p, (I, N) as c_i(t) and <q_i, t_0>, in [0, 1]; exactly 0 where the match is not above theta."""
+    theta, phi, own = (limit[:, None].astype(np.float64) for limit in (limits.chunks, limits.joined, limits.own))
+    above = np.minimum(best, 1).astype(np.float64) - theta
     # float32 products differ in the last digit by the order of their sums; that is not evidence.
-    above = np.where(above > ROUNDING, above, 0.0)
-    room = np.maximum(1.0 - np.asarray(theta, np.float64), 1e-9)
-    return np.asarray((above / room) ** power)
+    above = np.where(above > ROUNDING, above, 0.0) / np.maximum(1 - theta, _LEAST)
+    if scoring.opening:
+        joined = (join(best, openings, scoring.opening) - phi) / np.maximum(own - phi, LEAST_ROOM)
+        above = np.clip(joined, 0, np.minimum(MOST_STRENGTHENED * above, 1))
+    return np.asarray(above**scoring.power)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,9 +337,9 @@ class Components:
         return Components(*(getattr(self, name)[documents] for name in COMPONENTS))
 
 
-def chunk_component(similarities: Vectors, limits: Thresholds, scoring: Scoring) -> NDArray[np.float64]:
-    """chunks(q, t) (N,) from the best matches (I, N) of each query chunk."""
-    return np.asarray(limits.weights @ margin(similarities, limits.chunks[:, None], scoring.power))
+def chunk_component(best: Vectors, openings: Vectors, limits: Thresholds, scoring: Scoring) -> NDArray[np.float64]:
+    """chunks(q, t) (N,) from c_i(t) and <q_i, t_0>, (I, N) both."""
+    return np.asarray(limits.weights @ margins(best, openings, limits, scoring))
 
 
 def most_difference(error: float, limits: Thresholds, scoring: Scoring) -> float:
@@ -295,7 +348,10 @@ def most_difference(error: float, limits: Thresholds, scoring: Scoring) -> float
     Each margin changes by at most `shift`, the jump to 0 at `ROUNDING` included. For p r = 1 and p >= 1, chunks^r is a
     norm of the margins, and a norm changes by at most the norm of the changes. Other powers are bounded one by one.
     """
-    shift = (error + ROUNDING) / np.maximum(1 - limits.chunks.astype(np.float64), 1e-9)
+    steepness = 1 / np.maximum(1 - limits.chunks.astype(np.float64), _LEAST)
+    if scoring.opening:
+        steepness = np.maximum(MOST_STRENGTHENED * steepness, 1 / np.maximum(limits.own - limits.joined, LEAST_ROOM))
+    shift = np.minimum((error + ROUNDING) * steepness, 1)
     p, r = scoring.power, scoring.root
     if p * r == 1 and p >= 1:
         return float((limits.weights @ shift**p) ** r)

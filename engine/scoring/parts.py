@@ -71,8 +71,9 @@ class ChunkPart:
     query: Span
     target: Span
     similarity: float
-    threshold: float  # that few documents of the reference exceed
-    weight: float  # share of the chunk component that the chunk has at similarity 1
+    opening: float  # similarity of the chunk to the opening of the target
+    threshold: float  # of the similarity, that few documents of the reference exceed
+    weight: float  # share of the chunk component that the chunk has in a copy of the query
     contribution: float
 
 

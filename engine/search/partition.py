@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.scoring.evidence import Components, Scoring, Thresholds, margin
+from engine.encoders.encoder import Vectors
+from engine.scoring.evidence import Components, Scoring, Thresholds, margins
 from engine.search.candidates import CandidateLists, RankedLists
 from engine.search.query import Prepared
 from engine.search.request import Request
@@ -297,12 +298,22 @@ class LocalPartition:
         positions = np.flatnonzero(allowed)
         if self._scan is None:
             lists = self._neighbours.lists(vectors.chunks, allowed, LIST_LENGTH)
-            chunks = _by_lists(lists, limits, self.scoring.power, len(allowed))[positions]
+            chunks = self._by_lists(lists, vectors.chunks, limits, len(allowed))[positions]
         else:
             chunks = self._scorer.chunk_components([prepared], positions)[0]
         words, pairs = self._estimated_words(prepared, allowed)
         components = Components(chunks, words[positions], pairs[positions])
         return Pool(positions, components).rate(prepared, self.scoring.root)
+
+    def _by_lists(self, lists: RankedLists, chunks: Vectors, limits: Thresholds, n: int) -> NDArray[np.float64]:
+        """A lower bound of the chunk component (N,), from lists."""
+        rows, columns = np.nonzero(lists.documents >= 0)
+        documents = lists.documents[rows, columns]
+        listed, at = np.unique(documents, return_inverse=True)
+        openings = np.zeros_like(lists.similarities)
+        openings[rows, columns] = (chunks @ self.snapshot.openings(listed).T)[rows, at]
+        shares = limits.weights[:, None] * margins(lists.similarities, openings, limits, self.scoring)
+        return np.bincount(documents, shares[rows, columns], minlength=n).astype(np.float64)
 
     def _estimated_words(
         self, prepared: Prepared, allowed: NDArray[np.bool_]
@@ -356,10 +367,3 @@ def _counts(estimates: Pool, scored: Exact) -> tuple[int, int]:
     rough, exact = estimates.components.chunks, scored.components.chunks
     n_found = np.count_nonzero(estimates.scores[is_other]) + np.count_nonzero(scored.scores)
     return int(n_found), int(np.count_nonzero(rough[is_other]) + np.count_nonzero(exact))
-
-
-def _by_lists(lists: RankedLists, limits: Thresholds, power: float, n: int) -> NDArray[np.float64]:
-    """A lower bound of the chunk component (N,), from lists."""
-    shares = limits.weights[:, None] * margin(lists.similarities, limits.chunks[:, None], power)
-    counts = (lists.documents >= 0) & (shares > 0)
-    return np.bincount(lists.documents[counts], shares[counts], minlength=n).astype(np.float64)

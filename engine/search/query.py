@@ -33,11 +33,21 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors, unit
 from engine.errors import QueryError
-from engine.scoring.evidence import Scoring, Thresholds, best_matches, chunk_weights, reference_threshold, thresholds
+from engine.scoring.evidence import (
+    NEAR,
+    Scoring,
+    Thresholds,
+    best_matches,
+    chunk_weights,
+    join,
+    own_similarities,
+    reference_threshold,
+    thresholds,
+)
 from engine.store.checks import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.text.document import KIND, Document
-from engine.text.section_kinds import SectionKind, heading_name, kind_bits, section_kinds
+from engine.text.section_kinds import SectionKind, heading_name, kind_bits, section_bits, section_kinds
 from engine.text.segmentation import Chunk, Coverage, Span
 from engine.words.apart import title_span
 from engine.words.counts import TermTable, WordTables, counted
@@ -131,7 +141,8 @@ def prepare(query: Query, background: Background, scoring: Scoring) -> Prepared:
     if of_sections is not None:
         chunk_shares = chunk_shares * of_sections[[chunk.section for chunk in vectors.chunk_spans]]
     limits = thresholds(
-        _chunk_thresholds(vectors.chunks, reference, key, scoring),
+        *_chunk_thresholds(vectors.chunks, reference, key, scoring),
+        _own_similarities(query, vectors.chunks, skip, scoring),
         chunk_shares,
         scoring,
     )
@@ -180,15 +191,37 @@ def _attainable(
     return {name: weight / total if total and is_there[name] else 0.0 for name, weight in weights.items()}
 
 
-def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: Scoring) -> Vectors:
+def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: Scoring) -> tuple[Vectors, Vectors]:
+    """theta and phi, (I,) both."""
     is_other = reference.hashes != key
     if not is_other.any() or not len(chunks):
-        return np.zeros(len(chunks), np.float32)
+        return np.zeros(len(chunks), np.float32), np.zeros(len(chunks), np.float32)
+    exceeding = _exceeding(reference, scoring)
 
-    def theta(best: Vectors) -> Vectors:
-        return reference_threshold(best[:, is_other], _exceeding(reference, scoring))
+    def joined(best: Vectors, openings: Vectors) -> NDArray[np.float64]:
+        return join(best, openings, scoring.opening)
 
-    return theta(best_matches(chunks, reference.vectors, reference.starts, theta).similarities)
+    def limit(similarities: NDArray[np.floating]) -> Vectors:
+        return reference_threshold(similarities[:, is_other], exceeding)
+
+    def is_near(best: Vectors, openings: Vectors) -> NDArray[np.bool_]:
+        both = best, joined(best, openings)
+        theta, phi = (each >= limit(each)[:, None] - NEAR for each in both)
+        return np.asarray(theta | phi)
+
+    matches = best_matches(chunks, reference.vectors, reference.starts, is_near)
+    return limit(matches.similarities), limit(joined(matches.similarities, matches.openings))
+
+
+def _own_similarities(query: Query, chunks: Vectors, skip: int, scoring: Scoring) -> Vectors:
+    """s_i(q) of the chunks (I, D), of which many of the query can be pooled; as in a target that skips the kinds."""
+    if not len(chunks):
+        return np.zeros(0, np.float32)
+    first = 0
+    if skip:
+        bits = section_bits(query.document)[[chunk.section for chunk in query.vectors.chunk_spans]]
+        first = int(np.argmin((bits & skip) != 0))
+    return own_similarities(chunks, query.vectors.chunks[first], scoring.opening)
 
 
 def _exceeding(reference: Reference, scoring: Scoring) -> int:

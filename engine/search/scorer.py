@@ -50,8 +50,7 @@ class Exact:
 
     def of(self, at: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Exact:
         """The scores of some documents, in the order given."""
-        matches = Matches(self.matches.similarities[:, at], self.matches.chunks[:, at])
-        return Exact(self.positions[at], self.scores[at], self.components.of(at), matches)
+        return Exact(self.positions[at], self.scores[at], self.components.of(at), self.matches.of(at))
 
     def without(self, positions: Positions) -> Exact:
         """The scores of all but some documents."""
@@ -63,15 +62,11 @@ def join_exact(one: Exact, other: Exact) -> Exact:
     components = (
         np.concatenate([getattr(one.components, name), getattr(other.components, name)]) for name in COMPONENTS
     )
-    matches = Matches(
-        np.concatenate([one.matches.similarities, other.matches.similarities], axis=1),
-        np.concatenate([one.matches.chunks, other.matches.chunks], axis=1),
-    )
     return Exact(
         np.concatenate([one.positions, other.positions]),
         np.concatenate([one.scores, other.scores]),
         Components(*components),
-        matches,
+        one.matches.beside(other.matches),
     )
 
 
@@ -108,7 +103,9 @@ class Scan(Protocol):
     places: NDArray[np.int64]  # (N,) of each document of the snapshot among those on the device; -1 if it is not there
     error: float  # of a similarity there, at most
 
-    def components(self, queries: Sequence[tuple[Vectors, Thresholds]], power: float, skip: int) -> NDArray[np.float64]:
+    def components(
+        self, queries: Sequence[tuple[Vectors, Thresholds]], scoring: Scoring, skip: int
+    ) -> NDArray[np.float64]:
         """The chunk components of all documents on the device for each query, see `engine.gpu`."""
 
 
@@ -158,13 +155,14 @@ class Scorer:
                 places = self._scan.places[positions]
                 there, left = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)
                 sides = [(queries[row].vectors.chunks, queries[row].limits) for row in rows]
-                chunks[np.ix_(np.array(rows), there)] = self._scan.components(sides, self._scoring.power, skip)[
+                chunks[np.ix_(np.array(rows), there)] = self._scan.components(sides, self._scoring, skip)[
                     :, places[there]
                 ]
             for at, targets in self._targets(positions[left], skip):
                 for row in rows:
-                    best = best_chunks(queries[row].vectors.chunks, targets.vectors, targets.starts)
-                    chunks[row, left[at]] = chunk_component(best, queries[row].limits, self._scoring)
+                    own = queries[row].vectors.chunks
+                    best, openings = best_chunks(own, targets.vectors, targets.starts)
+                    chunks[row, left[at]] = chunk_component(best, openings, queries[row].limits, self._scoring)
         return chunks
 
     def word_components(
@@ -242,7 +240,7 @@ class Scorer:
             known: components of the same documents, whose word components are used; computed by default.
         """
         matches = self._matches(prepared, positions)
-        chunks = chunk_component(matches.similarities, prepared.limits, self._scoring)
+        chunks = chunk_component(matches.similarities, matches.openings, prepared.limits, self._scoring)
         words = self.word_components(prepared, positions) if known is None else (known.words, known.pairs)
         components = Components(chunks, *words)
         rounded = combine(components, prepared.weights, self._scoring.root).astype(np.float32)

@@ -198,7 +198,7 @@ class TargetChunks:
         if self.numbers is None:
             return matches
         at = np.maximum(self.starts + matches.chunks, 0)
-        return Matches(matches.similarities, np.where(matches.chunks < 0, -1, self.numbers[at]))
+        return replace(matches, chunks=np.where(matches.chunks < 0, -1, self.numbers[at]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +321,10 @@ class Gathering:
         for number, members in self._by_shard(positions):
             half[members] = self._shards.part(number, "chunks")[rows[members]]
         return as_float32(half)
+
+    def openings(self, positions: NDArray[np.int64]) -> Vectors:
+        """The first chunk vector (R, D) of documents with vectors, in the order given."""
+        return self.chunks_by_id(self.locations.first_chunk[positions], positions)
 
     def spans(self, position: int) -> NDArray[np.int32]:
         """(C, 4) section, start, stop and tokens of the chunks of one document."""

@@ -32,10 +32,11 @@ from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
 from engine.scoring.evidence import (
     Scoring,
+    best_chunks,
     chunk_component,
     chunk_weights,
+    join,
     reference_threshold,
-    segment_max,
     thresholds,
 )
 from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Settings, setting
@@ -133,10 +134,14 @@ class Validation:
     ) -> NDArray[np.float64]:
         """(N,) the chunk component of all documents for query `own`, the others as the reference; its own is -1."""
         query = encoded[own]
-        best = segment_max(query.chunks @ chunks.T, starts[:-1])
-        theta = reference_threshold(np.delete(best, own, axis=1), self._scoring.exceeding)
+        best, openings = best_chunks(query.chunks, chunks, starts[:-1])
+        joined = join(best, openings, self._scoring.opening)
+        theta, phi = (
+            reference_threshold(np.delete(each, own, axis=1), self._scoring.exceeding) for each in (best, joined)
+        )
         weights = chunk_weights(np.array([chunk.n_tokens for chunk in query.chunk_spans]))
-        scores = chunk_component(best, thresholds(theta, weights, self._scoring), self._scoring)
+        limits = thresholds(theta, phi, joined[:, own].astype(np.float32), weights, self._scoring)
+        scores = chunk_component(best, openings, limits, self._scoring)
         scores[own] = -1
         return scores
 

@@ -94,7 +94,7 @@ def test_the_cpu_searches_query_chunks_for_which_lists_on_the_gpu_find_too_few_d
         query = exact.stored_query("doc0001").vectors.chunks[::300]
         allowed = np.ones(snapshot.n_documents, bool)
         lists = neighbours_module.CandidateLists(snapshot, replica=replica).lists(query, allowed, 30)
-        best = best_chunks(query, *snapshot.chunk_vectors(np.arange(snapshot.n_documents)))
+        best, _ = best_chunks(query, *snapshot.chunk_vectors(np.arange(snapshot.n_documents)))
         owners = snapshot.documents_of_chunks(replica.ann.search(query, 4000)[0])
     assert owners.shape == (7, 2048) and max(len(np.unique(row)) for row in owners) < 30
     every = np.broadcast_to(np.arange(len(allowed)), best.shape)

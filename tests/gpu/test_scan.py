@@ -50,7 +50,8 @@ def scan_of(rows: Vectors, n_chunks: NDArray[np.int64], devices: list[str], at_o
 def side(chunks: Vectors, seed: int, scoring: Scoring) -> tuple[Vectors, Thresholds]:
     rng = np.random.default_rng(seed)
     theta = rng.uniform(0, 0.95, len(chunks)).astype(np.float32)
-    return chunks, thresholds(theta, rng.uniform(1, 12, len(chunks)), scoring)
+    own = rng.uniform(0.9, 1, len(chunks)).astype(np.float32)
+    return chunks, thresholds(theta, theta / 2, own, rng.uniform(1, 12, len(chunks)), scoring)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -78,10 +79,10 @@ def test_components_are_those_of_the_cpu(
     sides = [side((halves if is_stored else drawn_rows)(n, 7 + n), n, scoring) for n in queries]
     has_chunks = n_chunks > 0
     starts = (np.cumsum(n_chunks) - n_chunks)[has_chunks]
-    there = scan.components(sides, scoring.power)
+    there = scan.components(sides, scoring)
     assert there.shape == (len(queries), np.count_nonzero(has_chunks)) and not (scan.places[~has_chunks] + 1).any()
     for row, (chunks, limits) in enumerate(sides):
-        here = chunk_component(best_chunks(chunks, rows, starts), limits, scoring)
+        here = chunk_component(*best_chunks(chunks, rows, starts), limits, scoring)
         np.testing.assert_allclose(there[row, scan.places[has_chunks]], here, atol=1e-6)
         off = np.abs(there[row] ** scoring.root - here**scoring.root).max()
         assert off <= most_difference(scan.error, limits, scoring)
@@ -91,8 +92,8 @@ def test_components_are_those_of_the_cpu(
 def test_a_query_of_very_many_chunks_is_scored_in_blocks(device: str) -> None:
     rows, n_chunks = halves(900, 1), np.full(30, 30)
     chunks, limits = side(halves(4096, 2), 3, Scoring())
-    there = scan_of(rows, n_chunks, [device], 1 << 14).components([(chunks, limits)], 2.0)
-    here = chunk_component(best_chunks(chunks, rows, np.arange(0, 900, 30)), limits, Scoring())
+    there = scan_of(rows, n_chunks, [device], 1 << 14).components([(chunks, limits)], Scoring())
+    here = chunk_component(*best_chunks(chunks, rows, np.arange(0, 900, 30)), limits, Scoring())
     np.testing.assert_allclose(there[0], here, atol=1e-6)
 
 
@@ -108,8 +109,9 @@ def test_no_error_of_similarities_moves_a_score_by_more_than_is_promised(
     scoring, rng = Scoring(power=p, root=r), np.random.default_rng(seed)
     _, limits = side(np.zeros((6, 1), np.float32), seed, scoring)
     similarities = np.minimum(limits.chunks[:, None] + rng.choice([0.0, 1e-6, 0.02, 0.5], (6, 50)), 1.0)
-    moved = similarities + rng.choice([-1, 1], similarities.shape) * error
-    one, other = (chunk_component(table, limits, scoring) ** r for table in (similarities, moved))
+    exact = similarities, rng.uniform(0, 1, similarities.shape)
+    moved = [table + rng.choice([-1, 1], table.shape) * error for table in exact]
+    one, other = (chunk_component(*tables, limits, scoring) ** r for tables in (exact, moved))
     assert np.abs(one - other).max() <= most_difference(error, limits, scoring) * (1 + 1e-9)
 
 
@@ -117,9 +119,9 @@ class Rounded(DeviceScan):
     """As wrong as products of half precision are, and open about it."""
 
     def components(
-        self, queries: Sequence[tuple[Vectors, Thresholds]], power: float, skip: int = 0
+        self, queries: Sequence[tuple[Vectors, Thresholds]], scoring: Scoring, skip: int = 0
     ) -> NDArray[np.float64]:
-        exact = super().components(queries, power, skip)
+        exact = super().components(queries, scoring, skip)
         return exact * np.where(np.arange(exact.shape[1]) % 2, 1.001, 0.999)
 
 
@@ -149,4 +151,4 @@ def test_a_device_without_room_is_an_error_with_the_next_step(monkeypatch: pytes
 
     monkeypatch.setattr("engine.scan._products", fail)
     with pytest.raises(BudgetExceeded, match=r"out of memory.*or open the index on the CPU: --device cpu"):
-        scan.components([(unit(halves(2, 2)), Thresholds(np.zeros(2, np.float32), np.ones(2)))], 2.0)
+        scan.components([side(unit(halves(2, 2)), 1, Scoring())], Scoring())

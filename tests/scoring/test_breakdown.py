@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 import pytest
@@ -18,9 +18,8 @@ from engine.scoring.evidence import (
     Scoring,
     Thresholds,
     chunk_component,
-    chunk_weights,
     combine,
-    thresholds,
+    no_matches,
 )
 from engine.scoring.parts import Breakdown
 from engine.text.document import Document
@@ -31,7 +30,7 @@ from engine.words.mixture import Mixture
 from engine.words.places import QueryText
 from engine.words.segmenter import WordSegmenter
 
-PLAIN = Scoring(chunk_weight=1, word_weight=0, pair_weight=0, root=1.0)
+PLAIN = Scoring(chunk_weight=1, word_weight=0, pair_weight=0, opening=0, root=1.0)
 NOTHING = Document("q", "q", "", (Section("", (), 0, 0),))
 
 
@@ -46,14 +45,21 @@ def spans_of(n_chunks: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
     return np.array([[number // 3, 5 * number, 5 * number + 4, 2] for number in range(n_chunks)], np.int32)
 
 
+def limits_of(theta: list[float], weights: list[float]) -> Thresholds:
+    """Thresholds of a query whose chunks have these."""
+    zeros, ones = np.zeros(len(theta), np.float32), np.ones(len(theta), np.float32)
+    return Thresholds(np.array(theta, np.float32), zeros, ones, np.array(weights))
+
+
 def matches(similarities: Vectors) -> Matches:
     """Best chunks of one target, from the cosines (I, C) of all."""
-    return Matches(similarities.max(axis=1, keepdims=True), similarities.argmax(axis=1)[:, None])
+    best = similarities.max(axis=1, keepdims=True)
+    return Matches(best, np.full_like(best, 0.5), similarities.argmax(axis=1)[:, None])
 
 
 def scored(found: Matches, limits: Thresholds, scoring: Scoring = PLAIN) -> Scored:
     n = found.similarities.shape[1]
-    chunks = chunk_component(found.similarities, limits, scoring)
+    chunks = chunk_component(found.similarities, found.openings, limits, scoring)
     components = Components(chunks, np.zeros(n), np.zeros(n))
     return Scored(
         limits, found, components, scoring.weights(words=False), scoring, None, None, QueryText(NOTHING, None)
@@ -66,13 +72,6 @@ def breakdown_of(similarities: Vectors, limits: Thresholds, scoring: Scoring = P
     return break_down(chunks_of(n_query), [NOTHING], [spans_of(n_target)], [NO_KINDS], given)[0]
 
 
-def joined(parts: list[Matches]) -> Matches:
-    return Matches(
-        np.concatenate([part.similarities for part in parts], axis=1),
-        np.concatenate([part.chunks for part in parts], axis=1),
-    )
-
-
 @given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 9), st.booleans())
 def test_the_parts_sum_to_the_score(seed: int, n_query: int, n_target: int, is_rooted: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -80,7 +79,7 @@ def test_the_parts_sum_to_the_score(seed: int, n_query: int, n_target: int, is_r
     similarities = rng.uniform(-0.5, 1, (n_query, n_target)).astype(np.float32)
     theta = rng.uniform(0, 1, n_query).astype(np.float32)
     query = chunks_of(n_query)
-    limits = thresholds(theta, chunk_weights(np.array([chunk.n_tokens for chunk in query])), scoring)
+    limits = limits_of(theta.tolist(), [1 / n_query] * n_query)
     given = scored(matches(similarities), limits, scoring)
     (breakdown,) = break_down(query, [NOTHING], [spans_of(n_target)], [NO_KINDS], given)
     expected = combine(given.components, dict(given.weights), scoring.root)[0]
@@ -90,7 +89,7 @@ def test_the_parts_sum_to_the_score(seed: int, n_query: int, n_target: int, is_r
 
 def test_each_part_goes_to_the_pair_of_its_best_match() -> None:
     similarities = np.array([[0.1, 0.2, 0.3, 0.9], [0.8, 0.1, 0.1, 0.1], [0.7, 0.6, 0.5, 0.4]], np.float32)
-    limits = Thresholds(np.array([0.5, 0.5, 0.8], np.float32), np.array([0.5, 0.3, 0.2]))
+    limits = limits_of([0.5, 0.5, 0.8], [0.5, 0.3, 0.2])
     pairs = breakdown_of(similarities, limits).pairs
     assert [(pair.query_section, pair.target_section) for pair in pairs] == [(0, 1), (0, 0)]
     assert [(part.query, part.target) for pair in pairs for part in pair.parts] == [
@@ -101,14 +100,14 @@ def test_each_part_goes_to_the_pair_of_its_best_match() -> None:
 
 
 def test_a_part_shows_the_numbers_its_contribution_is_made_of() -> None:
-    limits = Thresholds(np.array([0.5], np.float32), np.array([0.75]))
-    part = breakdown_of(np.array([[0.75]], np.float32), limits).pairs[0].parts[0]
+    part = breakdown_of(np.array([[0.75]], np.float32), limits_of([0.5], [0.75])).pairs[0].parts[0]
     assert (part.similarity, part.threshold, part.weight, part.contribution) == (0.75, 0.5, 0.75, 0.75 * 0.25)
+    assert part.opening == 0.5
 
 
 def test_parts_and_pairs_come_strongest_first() -> None:
     similarities = np.array([[0.6, 0, 0, 0], [0.9, 0, 0, 0], [0, 0, 0, 0.95], [0.7, 0, 0, 0]], np.float32)
-    pairs = breakdown_of(similarities, Thresholds(np.zeros(4, np.float32), np.full(4, 0.2))).pairs
+    pairs = breakdown_of(similarities, limits_of([0] * 4, [0.2] * 4)).pairs
     assert [(pair.query_section, pair.target_section) for pair in pairs] == [(0, 0), (1, 1), (1, 0)]
     assert [part.similarity for part in pairs[0].parts] == [np.float32(0.9), np.float32(0.6)]
 
@@ -116,9 +115,9 @@ def test_parts_and_pairs_come_strongest_first() -> None:
 def test_breakdowns_of_several_targets_equal_those_of_each_alone() -> None:
     rng = np.random.default_rng(0)
     tables = [rng.uniform(-0.5, 1, (5, n_chunks)).astype(np.float32) for n_chunks in (1, 4, 9)]
-    limits = Thresholds(rng.uniform(0, 0.5, 5).astype(np.float32), np.full(5, 0.2))
+    limits = limits_of(rng.uniform(0, 0.5, 5).tolist(), [0.2] * 5)
     alone = [breakdown_of(table, limits) for table in tables]
-    best = scored(joined([matches(table) for table in tables]), limits)
+    best = scored(reduce(Matches.beside, [matches(table) for table in tables]), limits)
     spans = [spans_of(table.shape[1]) for table in tables]
     together = break_down(chunks_of(5), [NOTHING] * 3, spans, [NO_KINDS] * 3, best)
     for one, other in zip(together, alone, strict=True):
@@ -153,9 +152,16 @@ def by_words(root: float = 1.0, target: Document = TARGET) -> Breakdown:
     words, pairs = query_terms(mine.words, statistics.words), query_terms(mine.pairs, statistics.pairs)
     zero = np.zeros(1)
     components = Components(zero, scores(words, theirs.words), scores(pairs, theirs.pairs))
-    nothing = Matches(np.zeros((0, 1), np.float32), np.zeros((0, 1), np.int64))
-    limits = Thresholds(np.zeros(0, np.float32), np.zeros(0))
-    given = Scored(limits, nothing, components, scoring.weights(), scoring, words, pairs, QueryText(QUERY, "english"))
+    given = Scored(
+        limits_of([], []),
+        no_matches(0, 1),
+        components,
+        scoring.weights(),
+        scoring,
+        words,
+        pairs,
+        QueryText(QUERY, "english"),
+    )
     return break_down([], [target], [np.zeros((0, 4), np.int32)], [NO_KINDS], given)[0]
 
 
@@ -207,5 +213,5 @@ def test_terms_are_written_as_in_the_target() -> None:
 
 
 def test_a_breakdown_of_an_index_without_words_has_no_terms() -> None:
-    limits = Thresholds(np.array([0.5], np.float32), np.array([1.0]))
+    limits = limits_of([0.5], [1])
     assert breakdown_of(np.array([[0.75]], np.float32), replace(limits)).terms == ()

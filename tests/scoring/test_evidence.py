@@ -6,16 +6,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from engine.encoders.encoder import Vectors
+from engine.encoders.encoder import Vectors, unit
 from engine.errors import QueryError
 from engine.scoring.evidence import (
     Components,
     Scoring,
+    Thresholds,
+    best_chunks,
     chunk_component,
     chunk_weights,
     combine,
-    margin,
+    join,
+    margins,
+    own_similarities,
     reference_threshold,
     thresholds,
 )
@@ -27,13 +32,21 @@ def theta_by_hand(similarities: Vectors, exceeding: int) -> list[float]:
     return [min(1.0, max(0.0, sorted(map(float, row), reverse=True)[m])) if m else 0.0 for row in similarities]
 
 
-def chunks_by_hand(best: Vectors, theta: list[float], n_tokens: list[int], power: float) -> list[float]:
+def chunks_by_hand(
+    both: tuple[Vectors, Vectors], limits: tuple[list[float], list[float], Vectors], n_tokens: list[int], given: Scoring
+) -> list[float]:
+    """The chunk component of each document, from the best matches and the similarities to openings, (I, N) both."""
+    best, openings = both
     answer = []
     for t in range(best.shape[1]):
         above = below = 0.0
-        for i, tokens in enumerate(n_tokens):
-            above += tokens**0.5 * max(0.0, min(1.0, float(best[i, t])) - theta[i]) ** power
-            below += tokens**0.5 * (1 - theta[i]) ** power
+        for i, (tokens, theta, phi, own) in enumerate(zip(n_tokens, *limits, strict=True)):
+            whole = tokens**0.5 * (1 - theta) ** given.power if own - phi > 0.01 else 0.0
+            passage = max(0.0, min(1.0, float(best[i, t])) - theta) / (1 - theta or 1)
+            joined = (1 - given.opening) * min(1.0, float(best[i, t])) + given.opening * float(openings[i, t])
+            margin = min(1.0, max(0.0, (joined - phi) / max(0.01, own - phi)), 3 * passage)
+            above += whole * (margin if given.opening else passage) ** given.power
+            below += whole
         answer.append(above / below if below else 0.0)
     return answer
 
@@ -44,26 +57,34 @@ def chunks_by_hand(best: Vectors, theta: list[float], n_tokens: list[int], power
     st.lists(st.integers(1, 126), min_size=1, max_size=6),
     st.integers(1, 6),
     st.sampled_from([0.5, 1.0, 2.0, 3.0]),
+    st.sampled_from([0.0, 0.4]),
 )
 def test_the_chunk_component_equals_the_equation(
-    seed: int, n_documents: int, n_tokens: list[int], exceeding: int, power: float
+    seed: int, n_documents: int, n_tokens: list[int], exceeding: int, power: float, opening: float
 ) -> None:
     rng = np.random.default_rng(seed)
-    scoring = Scoring(exceeding=exceeding, power=power)
-    best, reference = (rng.uniform(-0.2, 1, (len(n_tokens), n_documents)).astype(np.float32) for _ in range(2))
-    theta = reference_threshold(reference, exceeding)
-    limits = thresholds(theta, chunk_weights(np.array(n_tokens)), scoring)
-    expected_theta = theta_by_hand(reference, exceeding)
-    np.testing.assert_allclose(theta, expected_theta, atol=1e-7)
-    found = chunk_component(best, limits, scoring)
-    np.testing.assert_allclose(found, chunks_by_hand(best, expected_theta, n_tokens, power), atol=1e-6)
+    scoring = Scoring(exceeding=exceeding, power=power, opening=opening)
+    shape = len(n_tokens), n_documents
+    best, openings, reference, other = (rng.uniform(-0.2, 1, shape).astype(np.float32) for _ in range(4))
+    theta, phi = (reference_threshold(similarities, exceeding) for similarities in (reference, other))
+    own = rng.uniform(0.2, 1, len(n_tokens)).astype(np.float32)
+    limits = thresholds(theta, phi, own, chunk_weights(np.array(n_tokens)), scoring)
+    expected = theta_by_hand(reference, exceeding), theta_by_hand(other, exceeding), own
+    np.testing.assert_allclose(theta, expected[0], atol=1e-7)
+    found = chunk_component(best, openings, limits, scoring)
+    np.testing.assert_allclose(found, chunks_by_hand((best, openings), expected, n_tokens, scoring), atol=2e-5)
     assert ((found >= 0) & (found <= 1 + 1e-12)).all()
+
+
+def limits_of(theta: Vectors, weights: NDArray[np.float64]) -> Thresholds:
+    zeros, ones = np.zeros_like(theta), np.ones_like(theta)
+    return thresholds(theta, zeros, ones, weights, Scoring())
 
 
 def test_similarities_that_most_of_the_reference_has_contribute_exactly_nothing() -> None:
     theta = reference_threshold(np.full((1, 20), 0.9, np.float32), 4)
-    limits = thresholds(theta, np.ones(1), Scoring())
-    found = chunk_component(np.array([[0.9, 0.9 + 1e-7, 0.95]], np.float32), limits, Scoring())
+    best = np.array([[0.9, 0.9 + 1e-7, 0.95]], np.float32)
+    found = chunk_component(best, np.ones_like(best), limits_of(theta, np.ones(1)), Scoring())
     assert found[:2].tolist() == [0.0, 0.0] and found[2] > 0
 
 
@@ -75,23 +96,48 @@ def test_a_small_reference_has_fewer_documents_above_and_a_tiny_one_no_threshold
 
 
 def test_a_chunk_at_full_similarity_contributes_its_weight() -> None:
-    limits = thresholds(np.array([0.3, 0.9], np.float32), chunk_weights(np.array([4, 100])), Scoring())
+    limits = limits_of(np.array([0.3, 0.9], np.float32), chunk_weights(np.array([4, 100])))
     assert limits.weights.sum() == pytest.approx(1, abs=1e-12)
-    found = chunk_component(np.array([[1.0], [0.0]], np.float32), limits, Scoring())
+    best = np.array([[1.0], [0.0]], np.float32)
+    found = chunk_component(best, best, limits, Scoring())
     assert found[0] == pytest.approx(limits.weights[0])
 
 
 def test_chunks_whose_thresholds_are_one_contribute_nothing() -> None:
-    limits = thresholds(np.ones(2, np.float32), np.ones(2), Scoring())
-    assert chunk_component(np.ones((2, 1), np.float32), limits, Scoring()).tolist() == [0.0]
+    every = np.ones((2, 1), np.float32)
+    assert chunk_component(every, every, limits_of(every[:, 0], np.ones(2)), Scoring()).tolist() == [0.0]
+
+
+def test_a_chunk_whose_own_document_does_not_stand_out_has_no_weight() -> None:
+    ones, own = np.ones(2), np.array([0.505, 0.9], np.float32)
+    limits = thresholds(np.zeros(2, np.float32), np.full(2, 0.5, np.float32), own, ones, Scoring())
+    assert limits.weights.tolist() == [0, 1]
 
 
 def test_a_chunk_weighs_the_root_of_its_tokens() -> None:
     assert chunk_weights(np.array([0, 1, 4, 100])).tolist() == [1.0, 1.0, 2.0, 10.0]
 
 
-def test_a_margin_is_zero_below_and_one_at_full_similarity() -> None:
-    assert margin(np.array([-np.inf, 0.2, 0.6, 1.0, 1.001]), 0.2, 2.0).tolist() == pytest.approx([0, 0, 0.25, 1, 1])
+def test_a_margin_is_zero_below_the_threshold_and_one_at_full_similarity() -> None:
+    best = np.array([[-np.inf, 0.2, 0.6, 1.0, 1.001]])
+    limits = limits_of(np.full(1, 0.2, np.float32), np.ones(1))
+    found = margins(best, np.zeros_like(best), limits, Scoring(opening=0))
+    assert found[0].tolist() == pytest.approx([0, 0, 0.25, 1, 1])
+
+
+def test_an_opening_strengthens_a_passage_up_to_three_times_and_is_no_match_by_itself() -> None:
+    zero, half = np.zeros(1, np.float32), np.full(1, 0.5, np.float32)
+    limits = thresholds(half, half, zero + 1, np.ones(1), Scoring())
+    best, openings = np.array([[0.5, 0.55, 0.7, 0.7, 0.9]]), np.array([[1.0, 1.0, 0.7, 0.1, 0.9]])
+    found = margins(best, openings, limits, Scoring())[0] ** 0.5
+    assert found.tolist() == pytest.approx([0, 0.3, 0.4, 0, 0.8])
+
+
+def test_the_own_similarity_of_a_chunk_is_that_of_a_copy_of_the_query() -> None:
+    chunks = unit(np.random.default_rng(0).standard_normal((9, 8)).astype(np.float32))
+    own = own_similarities(chunks, chunks[0], 0.4)
+    copied = best_chunks(chunks, chunks, np.zeros(1, np.int64))
+    assert own.tolist() == pytest.approx(join(*copied, 0.4)[:, 0].tolist(), abs=1e-6)
 
 
 def test_components_are_added_by_weight_and_root() -> None:
@@ -109,6 +155,7 @@ def test_weights_sum_to_one_over_the_components_that_there_are() -> None:
 @pytest.mark.parametrize(
     ("constants", "message"),
     [
+        ({"opening": 1.0}, "opening is 1.0; it must be at least 0 and below 1"),
         ({"exceeding": 0}, "exceeding is 0; it must be at least 1"),
         ({"power": 0.0}, "power 0.0 and root 0.5 must be above 0"),
         ({"root": float("nan")}, "power 2.0 and root nan must be above 0"),

@@ -31,10 +31,12 @@ def test_best_matches_equal_a_loop(seed: int, counts: list[int]) -> None:
     queries, vectors = whole_numbers(seed, 4, 3), whole_numbers(seed + 1, sum(counts), 3)
     starts = np.cumsum([0, *counts[:-1]])
     found = best_matches(queries, vectors, starts, LOW)
-    assert np.array_equal(best_chunks(queries, vectors, starts), found.similarities)
+    best, openings = best_chunks(queries, vectors, starts)
+    assert np.array_equal(best, found.similarities) and np.array_equal(openings, found.openings)
     for i, query in enumerate(queries):
         for t, (start, count) in enumerate(zip(starts, counts, strict=True)):
             cosines = [float(query @ vector) for vector in vectors[start : start + count]]
+            assert found.openings[i, t] == cosines[0]
             assert found.similarities[i, t] == max(cosines)
             assert found.chunks[i, t] == cosines.index(max(cosines))
 
@@ -58,6 +60,7 @@ def test_similarities_do_not_depend_on_vectors_that_are_multiplied_at_the_same_t
     assert np.array_equal(alone.similarities[above], together.similarities[above])
     exact = (queries.astype(np.float64) @ rows[:60].astype(np.float64).T).astype(np.float32)
     assert np.array_equal(alone.similarities[above], np.maximum.reduceat(exact, starts[:20], axis=1)[above])
+    assert np.array_equal(alone.openings[above], exact[:, starts[:20]][above])
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,15 +70,15 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(similarity_module, "_PRODUCTS_AT_ONCE", 4)
     again = best_matches(queries, vectors, starts, np.full(7, -9.0))
     assert np.array_equal(again.similarities, whole.similarities)
-    assert np.array_equal(again.chunks, whole.chunks)
+    assert np.array_equal(again.chunks, whole.chunks) and np.array_equal(again.openings, whole.openings)
 
 
 def test_targets_are_picked_and_put_in_place() -> None:
-    one = Matches(np.array([[0.5, 0.25]], np.float32), np.array([[3, 1]]))
+    one = Matches(np.array([[0.5, 0.25]], np.float32), np.array([[0.1, 0.2]], np.float32), np.array([[3, 1]]))
     some = no_matches(1, 4)
     some.put(np.array([3, 0]), one.of(np.array([1, 0])))
     assert some.similarities.tolist() == [[0.5, 0, 0, 0.25]]
-    assert some.chunks.tolist() == [[3, -1, -1, 1]]
+    assert some.chunks.tolist() == [[3, -1, -1, 1]] and some.openings[0].tolist() == pytest.approx([0.1, 0, 0, 0.2])
 
 
 def table(seed: int, *shape: int) -> Vectors:

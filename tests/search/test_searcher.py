@@ -48,12 +48,12 @@ def scores_by_hand(
     weights = scoring.weights()
     sample = [one for one in reference if content_hash(one) != content_hash(query)]
     vectors = stored([*reference, *targets, query])
-    thetas = thetas_by_hand(vectors, query, sample, scoring)
+    limits = limits_by_hand(vectors, query, sample, scoring)
     words, pairs = WordTotals(reference, 0), WordTotals(reference, 1)
     scores: dict[str, float] = {}
     for target in targets:
         components = {
-            "chunks": chunks_by_hand(vectors, query, target, thetas, scoring),
+            "chunks": chunks_by_hand(vectors, query, target, limits, scoring),
             "words": words.score(query, target),
             "pairs": pairs.score(query, target),
         }
@@ -73,26 +73,43 @@ def theta_by_hand(similarities: list[float], scoring: Scoring) -> float:
     return min(1.0, max(0.0, sorted(similarities, reverse=True)[m])) if m else 0.0
 
 
-def thetas_by_hand(
+def limits_by_hand(
     vectors: dict[str, EncodedDocument], query: Document, sample: list[Document], scoring: Scoring
-) -> list[float]:
-    """The threshold of each chunk of the query."""
+) -> list[tuple[float, float]]:
+    """The thresholds of each chunk of the query: of its best match, and of that joined with the opening."""
     kept = [[in_a_byte(row) for row in vectors[one.doc_id].chunks] for one in sample]
-    return [
-        theta_by_hand([max(float(q @ row) for row in rows) for rows in kept], scoring)
-        for q in vectors[query.doc_id].chunks
-    ]
+    limits = []
+    for q in vectors[query.doc_id].chunks:
+        both = [similarities_by_hand(q, rows, scoring) for rows in kept]
+        limits.append(
+            (theta_by_hand([one for one, _ in both], scoring), theta_by_hand([one for _, one in both], scoring))
+        )
+    return limits
+
+
+def similarities_by_hand(q: Vectors, rows: Sequence[Vectors], scoring: Scoring) -> tuple[float, float]:
+    best = max(float(q @ row) for row in rows)
+    return best, (1 - scoring.opening) * min(1.0, best) + scoring.opening * float(q @ rows[0])
 
 
 def chunks_by_hand(
-    vectors: dict[str, EncodedDocument], query: Document, target: Document, thetas: list[float], scoring: Scoring
+    vectors: dict[str, EncodedDocument],
+    query: Document,
+    target: Document,
+    limits: list[tuple[float, float]],
+    scoring: Scoring,
 ) -> float:
     above = below = 0.0
     mine = vectors[query.doc_id]
-    for q, chunk, theta in zip(mine.chunks, mine.chunk_spans, thetas, strict=True):
-        best = max(float(q @ t) for t in vectors[target.doc_id].chunks)
-        above += chunk.n_tokens**0.5 * max(0.0, min(1.0, best) - theta) ** scoring.power
-        below += chunk.n_tokens**0.5 * (1 - theta) ** scoring.power
+    for q, chunk, (theta, phi) in zip(mine.chunks, mine.chunk_spans, limits, strict=True):
+        best, joined = similarities_by_hand(q, vectors[target.doc_id].chunks, scoring)
+        own = 1 - scoring.opening + scoring.opening * min(1.0, float(q @ mine.chunks[0]))
+        margin = max(0.0, min(1.0, best) - theta) / (1 - theta)
+        if scoring.opening:
+            margin = min(3 * margin, max(0.0, joined - phi) / max(0.01, own - phi), 1.0)
+        whole = chunk.n_tokens**0.5 * (1 - theta) ** scoring.power if own - phi > 0.01 else 0.0
+        above += whole * margin**scoring.power
+        below += whole
     return above / below
 
 
