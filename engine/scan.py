@@ -146,7 +146,8 @@ class _Part:
                 above = torch.where(best - theta > ROUNDING, best - theta, 0.0) / (1 - theta).clamp(min=1e-9)
                 if a := scoring.opening:
                     joined = ((1 - a) * best + a * openings - phi) / (own - phi).clamp(min=LEAST_ROOM)
-                    above = torch.minimum(joined.clamp(min=0), (MOST_STRENGTHENED * above).clamp(max=1))
+                    strengthened = torch.minimum(joined.clamp(min=0), (MOST_STRENGTHENED * above).clamp(max=1))
+                    above = torch.where(own - phi > LEAST_ROOM, strengthened, above)
                 sums[documents] += above.pow(scoring.power) @ shares
         assert sums is not None
         return sums

@@ -30,6 +30,7 @@ SCORING = {
     "chunk_weight": 0.27,
     "word_weight": 0.4,
     "pair_weight": 0.33,
+    "opening": 0.4,
     "exceeding": 8,
     "power": 2.0,
     "root": 0.5,

@@ -32,13 +32,13 @@ TARGET = Document(
     pages=(0, 6),
 )
 ALPHA, BETA, GAMMA, DELTA = Span(0, 5), Span(6, 10), Span(0, 5), Span(6, 11)
-PARTS = (ChunkPart(ALPHA, DELTA, 0.75, 0.5, 0.8, 0.2), ChunkPart(BETA, DELTA, 0.6, 0.5, 0.1, 0.1))
+PARTS = (ChunkPart(ALPHA, DELTA, 0.75, 0.7, 0.5, 0.8, 0.2), ChunkPart(BETA, DELTA, 0.6, 0.7, 0.5, 0.1, 0.1))
 PLACES = QueryText(QUERY, "english").places, QueryText(TARGET, "english").places
 _, DELTA_KEY = PLACES[1].terms.words.tolist()
 TERMS = (TermPart("delta", 0.07, DELTA_KEY), TermPart("eps", 0.03))
 PAIRS = (
     SectionPair(0, 1, 0.4, PARTS, 0.1, TERMS),
-    SectionPair(0, 0, 0.05, (ChunkPart(ALPHA, GAMMA, 0.5, 0, 0.2, 0.05),)),
+    SectionPair(0, 0, 0.05, (ChunkPart(ALPHA, GAMMA, 0.5, 0.7, 0, 0.2, 0.05),)),
 )
 COMPONENTS = {"chunks": 0.35, "words": 0.1, "pairs": 0.0}
 BREAKDOWN = Breakdown(PAIRS, TERMS, COMPONENTS, places=PLACES)
@@ -70,11 +70,11 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         ],
         "spans": [
             {
-                **{"contribution": 0.2, "similarity": 0.75, "threshold": 0.5, "weight": 0.8},
+                **{"contribution": 0.2, "similarity": 0.75, "opening": 0.7, "threshold": 0.5, "weight": 0.8},
                 **{"query": {**_place(0, 5), "text": "alpha"}, "target": delta},
             },
             {
-                **{"contribution": 0.1, "similarity": 0.6, "threshold": 0.5, "weight": 0.1},
+                **{"contribution": 0.1, "similarity": 0.6, "opening": 0.7, "threshold": 0.5, "weight": 0.1},
                 **{"query": {**_place(6, 10), "text": "beta"}, "target": delta},
             },
         ],
@@ -92,7 +92,7 @@ def test_a_result_as_plain_values_holds_everything() -> None:
         "words": [],
         "spans": [
             {
-                **{"contribution": 0.05, "similarity": 0.5, "threshold": 0, "weight": 0.2},
+                **{"contribution": 0.05, "similarity": 0.5, "opening": 0.7, "threshold": 0, "weight": 0.2},
                 **{"query": {**_place(0, 5), "text": "alpha"}, "target": {**_place(0, 5, 1), "text": "gamma"}},
             }
         ],

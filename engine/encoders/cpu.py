@@ -40,6 +40,7 @@ from engine.encoders.encoder import (
     Pooling,
     SegmentedDocument,
     Vectors,
+    add_titles,
     fingerprint_of,
     token_weighted_means,
     unit,
@@ -527,17 +528,19 @@ class CpuEncoder(Encoder):
     def fingerprint(self) -> str:
         """See `Encoder`."""
         read_by = {"weights": self._weights, "tokenizer": self.backbone.tokenizer.sha256}
-        return fingerprint_of({"encoder": KIND, **asdict(self.config), **read_by, **self._form})
+        return fingerprint_of({"encoder": KIND, "title": True, **asdict(self.config), **read_by, **self._form})
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into windows of whole sentences; see `Encoder.segment`."""
-        return chunk_document(document, self.backbone.tokenizer, self.config.window_tokens)
+        return chunk_document(document, self.backbone.tokenizer, self.config.window_tokens, self.config.window_tokens)
 
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
         """Encode documents, whose chunks share batches; see `Encoder.encode_segmented`."""
-        rows = self.backbone.encode([ids for document in documents for ids in document.token_ids])
-        ends = np.cumsum([len(document.chunks) for document in documents])[:-1]
-        parts = np.split(rows, ends) if documents else []
+        chunks = [ids for document in documents for ids in document.token_ids]
+        titles = [document.title_ids for document in documents if document.title_ids]
+        rows = self.backbone.encode([*chunks, *titles])
+        *parts, of_titles = np.split(rows, np.cumsum([len(document.chunks) for document in documents]))
+        parts = add_titles(documents, parts, of_titles)
         return [self.from_chunks(document, part) for document, part in zip(documents, parts, strict=True)]
 
     def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -32,6 +32,7 @@ class SegmentedDocument:
     chunks: tuple[Chunk, ...]
     token_ids: tuple[Sequence[int], ...]  # one sequence for each chunk, without special tokens
     coverage: Coverage
+    title_ids: Sequence[int] = ()  # tokens of the title, which an encoder may read with the first chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ class Encoder(ABC):
     width: int
     device: str = "cpu"  # where it encodes: cpu, cuda or cuda:N
     takes_threads: bool = False  # whether several threads may encode at a time
-    has_independent_chunks: bool = False  # whether a chunk's vector depends on its tokens alone: see `from_chunks`
+    # Whether a chunk's vector depends on its tokens alone, and that of the first chunk on the title: see `from_chunks`.
+    has_independent_chunks: bool = False
 
     @property
     def weights_bytes(self) -> int:
@@ -161,6 +163,25 @@ def section_means(segmented: SegmentedDocument, chunks: Vectors) -> Vectors:
     sections = np.zeros((len(segmented.document.sections), chunks.shape[1]), np.float32)
     np.add.at(sections, [chunk.section for chunk in segmented.chunks], chunks * tokens[:, None])
     return unit(sections)
+
+
+def add_titles(
+    documents: Sequence[SegmentedDocument], chunks: Sequence[Vectors], titles: Iterable[Vectors]
+) -> list[Vectors]:
+    """The vectors (C, D) of the chunks of documents, where the first of a document says its title too.
+
+        c_0 = unit(c_0 + t)
+
+    with the unit vector t of the title.
+
+    Args:
+        titles: (D,) of each document with tokens of a title, in their order.
+    """
+    rows = iter(titles)
+    return [
+        np.concatenate([unit(own[:1] + next(rows)), own[1:]]) if document.title_ids else own
+        for document, own in zip(documents, chunks, strict=True)
+    ]
 
 
 def token_weighted_means(segmented: SegmentedDocument, chunks: Vectors) -> EncodedDocument:

@@ -220,12 +220,15 @@ def _is_usual(folder: Path, settings: Mapping[str, Any], content: Mapping[str, A
     )
 
 
-def chunk_document(document: Document, tokenizer: Tokenizer, windows: int | Windows) -> SegmentedDocument:
+def chunk_document(
+    document: Document, tokenizer: Tokenizer, windows: int | Windows, title_tokens: int = 0
+) -> SegmentedDocument:
     """Cut each section of a document into windows of tokens; tokens in no window count as not read.
 
     Args:
         windows: most tokens of a window, filled with whole sentences so that every token is in one window; or a
             function from the sentence ends of a section (counts of tokens, rising) to its windows.
+        title_tokens: most tokens of the title, see `Document.own_title`; 0 for an encoder that does not read it.
 
     Raises:
         DocumentError: the document has no token.
@@ -235,7 +238,8 @@ def chunk_document(document: Document, tokenizer: Tokenizer, windows: int | Wind
     chunks: list[Chunk] = []
     token_ids: list[Sequence[int]] = []
     n_tokens = 0
-    for number, (ids, offsets) in enumerate(tokenizer.tokenize(texts)):
+    (title_ids, _), *tokenized = tokenizer.tokenize([document.own_title if title_tokens else "", *texts])
+    for number, (ids, offsets) in enumerate(tokenized):
         n_tokens += len(ids)
         base = document.sections[number].start
         for window in cut(sentence_ends(texts[number], offsets)):
@@ -245,7 +249,8 @@ def chunk_document(document: Document, tokenizer: Tokenizer, windows: int | Wind
     if not chunks:
         raise DocumentError(f"{document.doc_id}: no text that the tokenizer can read")
     read = sum(chunk.n_tokens for chunk in chunks)
-    return SegmentedDocument(document, tuple(chunks), tuple(token_ids), Coverage(read, n_tokens))
+    title = array("i", title_ids[:title_tokens])
+    return SegmentedDocument(document, tuple(chunks), tuple(token_ids), Coverage(read, n_tokens), title)
 
 
 def sentence_ends(text: str, offsets: Sequence[tuple[int, int]]) -> list[int]:

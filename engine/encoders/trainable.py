@@ -12,7 +12,7 @@ batch), H width of a state, D width of a vector.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -29,6 +29,7 @@ from engine.encoders.encoder import (
     ModelExplanation,
     SegmentedDocument,
     Vectors,
+    add_titles,
     fingerprint_of,
     section_means,
 )
@@ -248,8 +249,8 @@ class MeanEncoder(BackboneEncoder):
 
         v = unit(sum_c n_c v_c)
 
-    over its chunks, the token-weighted mean. It has no parameters besides those
-    of the backbone.
+    over its chunks, the token-weighted mean. The first chunk says the title too, see
+    `add_titles`, but not in training. It has no parameters besides those of the backbone.
     """
 
     kind = KIND
@@ -278,7 +279,20 @@ class MeanEncoder(BackboneEncoder):
 
     def segment(self, document: Document) -> SegmentedDocument:
         """Cut a document into windows of whole sentences; see `Encoder.segment`."""
-        return chunk_document(document, self.tokenizer, self.chunk_tokens)
+        return chunk_document(document, self.tokenizer, self.chunk_tokens, self.chunk_tokens)
+
+    def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
+        """Encode documents with their titles; see `Encoder.encode_segmented`."""
+        named = [document.title_ids for document in documents if document.title_ids]
+        with inference(self.module):
+            titles: Iterable[Vectors] = self.backbone.embed(named, TOKEN_BUDGET).float().cpu().numpy() if named else ()
+            chunks = [rows.float().cpu().numpy() for rows in self.states(documents)]
+        chunks = add_titles(documents, chunks, titles)
+        return [self.from_chunks(document, own) for document, own in zip(documents, chunks, strict=True)]
+
+    def identity(self) -> dict[str, Any]:
+        """See `TrainableEncoder.identity`."""
+        return {"title": True, **super().identity()}
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
         """Chunk vectors are the states; see the equation of the class."""

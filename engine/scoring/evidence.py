@@ -12,7 +12,9 @@ The imputation is that of XTR (Lee et al. 2023, arXiv:2304.01982), applied to ch
 Where XTR uses theta in place of a similarity that it did not retrieve, we subtract theta, so a match that most
 documents have is worth nothing. The opening says what a document is about, which a chunk from its middle does not: it
 makes a match stronger or weaker, but there is none without a passage above theta. s_i(q) is that of a copy of the
-query, which scores 1. words(q, t) and pairs(q, t) are those of `engine.words.likelihood`.
+query, which scores 1; where it is not above phi_i by 0.01, openings cannot tell documents apart, and f_i(t) is the
+margin of the passage, (c_i(t) - theta_i) / (1 - theta_i). words(q, t) and pairs(q, t) are those of
+`engine.words.likelihood`.
 
     score(q, t) = sum_c v_c component_c(q, t) ^ r,   sum_c v_c = 1                       in [0, 1]
 
@@ -47,7 +49,7 @@ NEAR = 1e-5  # more than float32 products of the same rows ever differ by the sh
 _PRODUCTS_AT_ONCE = 8_192  # products that are recomputed in float64 at once
 ROUNDING = 1e-6  # a margin below it is rounding, not evidence
 _LEAST = 1e-9  # so that nothing is divided by 0
-LEAST_ROOM = 0.01  # between phi and the s_i of a copy; a chunk with less has no weight
+LEAST_ROOM = 0.01  # between phi and the s_i of a copy; where there is less, openings do not count
 MOST_STRENGTHENED = 3  # times that an opening makes the margin of a passage larger, at most
 COMPONENTS = ("chunks", "words", "pairs")
 LEVELS = (50, 95, 99)  # percentiles of the scores of unrelated pairs
@@ -305,7 +307,7 @@ def thresholds(
     theta: Vectors, phi: Vectors, own: Vectors, weights: NDArray[np.float64], scoring: Scoring
 ) -> Thresholds:
     """Scale weights so that the most that each chunk contributes to the component is its weight."""
-    room = np.where(own - phi > LEAST_ROOM, weights * (1 - theta.astype(np.float64)) ** scoring.power, 0)
+    room = weights * (1 - theta.astype(np.float64)) ** scoring.power
     total = room.sum()
     return Thresholds(theta, phi, own, room / total if total > 0 else np.zeros_like(room))
 
@@ -320,7 +322,8 @@ def margins(
     above = np.where(above > ROUNDING, above, 0.0) / np.maximum(1 - theta, _LEAST)
     if scoring.opening:
         joined = (join(best, openings, scoring.opening) - phi) / np.maximum(own - phi, LEAST_ROOM)
-        above = np.clip(joined, 0, np.minimum(MOST_STRENGTHENED * above, 1))
+        strengthened = np.clip(joined, 0, np.minimum(MOST_STRENGTHENED * above, 1))
+        above = np.where(own - phi > LEAST_ROOM, strengthened, above)
     return np.asarray(above**scoring.power)
 
 

@@ -96,6 +96,12 @@ class Document(Deferred):
         )
 
     @property
+    def own_title(self) -> str:
+        """The title; "" where it is only the doc_id or the name of the file."""
+        names = (self.doc_id, *(printable(stem(name)) for name in (self.doc_id, self.source)))
+        return "" if self.title in names else self.title
+
+    @property
     def left_out(self) -> dict[str, int]:
         """The number of parts that the reader left out of the text, by kind ("figures"); see `engine.readers.left_out`.
 

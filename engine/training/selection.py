@@ -51,6 +51,7 @@ def keep_chunks(segmented: SegmentedDocument, positions: Sequence[int] | Positio
         segmented,
         chunks=chunks,
         token_ids=tuple(segmented.token_ids[position] for position in numbers),
+        title_ids=segmented.title_ids if numbers[:1] == [0] else (),
         coverage=Coverage(read, segmented.coverage.tokens_total),
     )
 

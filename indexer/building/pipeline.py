@@ -25,6 +25,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -90,15 +91,13 @@ class Reuse:
             segmented = prepared.segmented or self._encoder.segment(prepared.document)
         except DocumentError:  # it has no token; its words are indexed
             return prepared
-        rows = {
-            place: vectors_of[ids] for place, ids in enumerate(map(tuple, segmented.token_ids)) if ids in vectors_of
-        }
+        rows = {place: vectors_of[key] for place, key in enumerate(_chunk_keys(segmented)) if key in vectors_of}
         if not rows or (prepared.segmented is None and len(rows) < LEAST_SHARE * len(segmented.chunks)):
             return prepared
         return replace(prepared, segmented=segmented, places=np.array([*rows]), rows=np.stack([*rows.values()]))
 
     def _rows(self, document_id: int) -> dict[tuple[int, ...], NDArray[np.float16]]:
-        """The vector of each chunk of a stored version by its token ids; of equal chunks, that of the first.
+        """The vector of each chunk of a stored version by its key; of equal chunks, that of the first.
 
         Empty for a document that was removed or has no vectors.
 
@@ -116,8 +115,8 @@ class Reuse:
         spans = [(chunk.section, chunk.start, chunk.stop, chunk.n_tokens) for chunk in segmented.chunks]
         if not np.array_equal(np.array(spans), shards.part(number, "spans")[own]):
             return {}  # another version of this program cut it
-        pairs = zip(segmented.token_ids, shards.part(number, "chunks")[own], strict=True)
-        return {tuple(ids): vector for ids, vector in reversed(list(pairs))}
+        pairs = zip(_chunk_keys(segmented), shards.part(number, "chunks")[own], strict=True)
+        return dict(reversed(list(pairs)))
 
     def _opened(self, number: int) -> ShardSet:
         if number not in self._shards:
@@ -127,6 +126,13 @@ class Reuse:
                 raise IndexDamaged(f"the catalog does not name shard {number}; check it: longmatch upkeep verify INDEX")
             self._shards[number] = ShardSet(self._writer.folder, rows)
         return self._shards[number]
+
+
+def _chunk_keys(segmented: SegmentedDocument) -> Iterator[tuple[int, ...]]:
+    """What the vector of each chunk depends on: its token ids, and those of the title for the first."""
+    first, *others = segmented.token_ids
+    title = (-1, *segmented.title_ids) if segmented.title_ids else ()
+    return chain([(*first, *title)], map(tuple, others))
 
 
 def can_reuse(writer: Writer, encoder: Encoder) -> bool:
@@ -160,7 +166,9 @@ def _without_vectors(prepared: Prepared) -> SegmentedDocument:
     segmented, reused = _segmented(prepared), set(prepared.places.tolist())
     due = [place for place in range(len(segmented.chunks)) if place not in reused]
     chunks = tuple(segmented.chunks[place] for place in due)
-    return replace(segmented, chunks=chunks, token_ids=tuple(segmented.token_ids[place] for place in due))
+    title_ids = segmented.title_ids if due[:1] == [0] else ()
+    ids = tuple(segmented.token_ids[place] for place in due)
+    return replace(segmented, chunks=chunks, token_ids=ids, title_ids=title_ids)
 
 
 def _joined(prepared: Prepared, rows: NDArray[np.float16], encoded: Vectors | None) -> Vectors:

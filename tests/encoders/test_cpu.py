@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from transformers import RobertaConfig, RobertaModel
 
 from engine.encoders.backbone import Backbone
 from engine.encoders.cpu import RANGES_FILE, CpuEncoder, OpenvinoBert, read_sizes
-from engine.encoders.encoder import Pooling, Vectors
+from engine.encoders.encoder import Encoder, Pooling, Vectors, unit
 from engine.encoders.files import BUNDLED_NAME, bundled_folder
 from engine.encoders.hardware import cpu_has_bf16
 from engine.encoders.loading import load_encoder, load_trainable
@@ -26,7 +28,7 @@ from engine.errors import EncoderError
 from engine.text.document import Document
 from tests.encoders.tiny import Take, tamper
 
-BUNDLED_FINGERPRINT = "89876130ff69bea6348ab97e8b804f8b"  # of every index that the bundled encoder has built
+BUNDLED_FINGERPRINT = "1c7a084326d5e5dc19e5123775ae5ac7"  # of every index that the bundled encoder has built
 SEQUENCES = [[5 + (7 * number + place) % 80 for place in range(number % 45 + 1)] for number in range(70)]
 
 
@@ -109,10 +111,26 @@ def test_an_encoder_on_a_cpu_has_the_chunks_vectors_and_fingerprint_of_the_train
     assert isinstance(fast, CpuEncoder) and isinstance(slow, MeanEncoder)
     assert fast.fingerprint == slow.fingerprint
     assert fast.encode([]) == []
-    for one, other in zip(fast.encode(documents), slow.encode(documents), strict=True):
+    titled = [replace(document, title="Two old rivers") for document in documents[::2]]
+    for one, other in zip(fast.encode(documents + titled), slow.encode(documents + titled), strict=True):
         assert (one.chunk_spans, one.coverage) == (other.chunk_spans, other.coverage)
         for name in ("document", "sections", "chunks"):
             np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=2e-5)
+
+
+@pytest.mark.parametrize("load", [load_encoder, load_trainable])
+def test_the_first_chunk_says_the_title_too(
+    saved: dict[str, Path], documents: list[Document], load: Callable[..., Encoder]
+) -> None:
+    encoder = load(str(saved["mean"]), device="cpu")
+    long, text = replace(documents[0], title=""), "An old river"
+    title = replace(Document.from_text(text), title="")
+    named, plain, alone = (encoder.encode([each])[0] for each in (replace(long, title=text), long, title))
+    assert len(named.chunks) > 1
+    np.testing.assert_allclose(named.chunks[0], unit(plain.chunks[0] + alone.chunks[0]), atol=2e-3)
+    np.testing.assert_allclose(named.chunks[1:], plain.chunks[1:], atol=2e-3)
+    of_file = encoder.encode([replace(long, title="draft", source="papers/draft.md")])[0]
+    np.testing.assert_allclose(of_file.chunks, plain.chunks, atol=2e-3)
 
 
 def test_a_copy_of_an_encoder_is_the_same(saved: dict[str, Path], documents: list[Document], tmp_path: Path) -> None:

@@ -48,6 +48,13 @@ class ChunkEncoder(FakeEncoder):
         return EncodedDocument(whole, unit(sections), chunks, document.chunks, document.coverage)
 
 
+class TitleEncoder(ChunkEncoder):
+    """The first chunk says the title too."""
+
+    def segment(self, document: Document) -> SegmentedDocument:
+        return replace(super().segment(document), title_ids=tuple(document.title.encode()))
+
+
 def words(name: str, count: int) -> str:
     return " ".join(f"{name}{number}" for number in range(count))
 
@@ -116,6 +123,13 @@ def test_a_new_title_or_order_encodes_nothing(folder: Path, tmp_path: Path) -> N
     assert (texts, report.n_chunks, report.n_chunks_reused, report.n_tokens) == ([], 3, 3, 0)
     indexed(tmp_path / "fresh.lm", [make_document("a", sections, title="another")], ChunkEncoder())
     assert_close(folder, tmp_path / "fresh.lm", "a")
+
+
+def test_a_new_title_encodes_the_first_chunk_where_the_encoder_reads_it(folder: Path) -> None:
+    indexed(folder, [BEFORE], TitleEncoder())
+    encoder = TitleEncoder()
+    report = indexed(folder, [replace(BEFORE, title="another")], encoder)
+    assert encoder.texts == ["one " + words("x", 7)] and report.n_chunks_reused == report.n_chunks - 1
 
 
 def test_equal_chunks_take_one_stored_row(folder: Path, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_cell_that_does_not_stand_out_from_unrelated_documents_is_empty(chart:
 def test_without_a_floor_a_cell_has_a_passage_or_half_of_an_even_share(
     chart: Chart, share: float, has_passage: int, is_shown: bool
 ) -> None:
-    passage = ChunkPart(Span(0, 10), Span(0, 10), 0.9, 0.8, 1.0, 0.01)
+    passage = ChunkPart(Span(0, 10), Span(0, 10), 0.9, 0.9, 0.8, 1.0, 0.01)
     pairs = (SectionPair(0, 0, 1 - share, ()), SectionPair(1, 0, share, (passage,) * has_passage))
     hit = replace(chart.result.hits[0], score=1.0, breakdown=Breakdown(pairs, (), {}))
     found = claim_chart(replace(chart.result, hits=(hit,)), (0, 1))

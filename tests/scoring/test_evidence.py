@@ -41,11 +41,11 @@ def chunks_by_hand(
     for t in range(best.shape[1]):
         above = below = 0.0
         for i, (tokens, theta, phi, own) in enumerate(zip(n_tokens, *limits, strict=True)):
-            whole = tokens**0.5 * (1 - theta) ** given.power if own - phi > 0.01 else 0.0
+            whole = tokens**0.5 * (1 - theta) ** given.power
             passage = max(0.0, min(1.0, float(best[i, t])) - theta) / (1 - theta or 1)
             joined = (1 - given.opening) * min(1.0, float(best[i, t])) + given.opening * float(openings[i, t])
             margin = min(1.0, max(0.0, (joined - phi) / max(0.01, own - phi)), 3 * passage)
-            above += whole * (margin if given.opening else passage) ** given.power
+            above += whole * (margin if given.opening and own - phi > 0.01 else passage) ** given.power
             below += whole
         answer.append(above / below if below else 0.0)
     return answer
@@ -108,10 +108,11 @@ def test_chunks_whose_thresholds_are_one_contribute_nothing() -> None:
     assert chunk_component(every, every, limits_of(every[:, 0], np.ones(2)), Scoring()).tolist() == [0.0]
 
 
-def test_a_chunk_whose_own_document_does_not_stand_out_has_no_weight() -> None:
-    ones, own = np.ones(2), np.array([0.505, 0.9], np.float32)
-    limits = thresholds(np.zeros(2, np.float32), np.full(2, 0.5, np.float32), own, ones, Scoring())
-    assert limits.weights.tolist() == [0, 1]
+def test_openings_do_not_count_where_those_of_most_documents_are_as_near_as_the_own() -> None:
+    zero, own = np.zeros(1, np.float32), np.full(1, 0.505, np.float32)
+    limits = thresholds(zero, own - np.float32(0.005), own, np.ones(1), Scoring())
+    found = margins(np.array([[0.2, 1.0]]), np.array([[1.0, 0.0]]), limits, Scoring())
+    assert found[0].tolist() == pytest.approx([0.04, 1])
 
 
 def test_a_chunk_weighs_the_root_of_its_tokens() -> None:

@@ -105,9 +105,9 @@ def chunks_by_hand(
         best, joined = similarities_by_hand(q, vectors[target.doc_id].chunks, scoring)
         own = 1 - scoring.opening + scoring.opening * min(1.0, float(q @ mine.chunks[0]))
         margin = max(0.0, min(1.0, best) - theta) / (1 - theta)
-        if scoring.opening:
+        if scoring.opening and own - phi > 0.01:
             margin = min(3 * margin, max(0.0, joined - phi) / max(0.01, own - phi), 1.0)
-        whole = chunk.n_tokens**0.5 * (1 - theta) ** scoring.power if own - phi > 0.01 else 0.0
+        whole = chunk.n_tokens**0.5 * (1 - theta) ** scoring.power
         above += whole * margin**scoring.power
         below += whole
     return above / below

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.encoders.trainable import MeanEncoder
 from engine.errors import TrainingError
-from engine.scoring.evidence import Scoring, chunk_component, margin, thresholds
+from engine.scoring.evidence import Scoring, Thresholds, chunk_component, thresholds
 from engine.training.corpus import TrainingCorpus, read_training_corpus
 from engine.training.fine_tuning import (
     DEFAULT_LOSSES,
@@ -273,8 +273,8 @@ def test_document_ranks_by_cosines_of_documents(towers: Towers) -> None:
     assert LOSSES[Loss.DOCUMENT](towers, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
 
 
-def test_evidence_without_softening_ranks_by_the_score_of_search(towers: Towers) -> None:
-    scoring = Scoring()
+def test_evidence_without_softening_ranks_by_the_score_of_search_without_openings(towers: Towers) -> None:
+    scoring = Scoring(opening=0)
     scores = np.zeros((3, 6))
     for row in range(3):
         best = np.array([sims(towers, row, column) for column in range(6)], np.float32).T  # (I, T)
@@ -284,9 +284,11 @@ def test_evidence_without_softening_ranks_by_the_score_of_search(towers: Towers)
             -np.sort(-values, axis=-1)[..., THRESHOLD_RANK] for values in (best[:, others], whole[others])
         )
         weights = np.array([float(weight) for weight in towers.weights[row] if weight > 0])
-        limits = thresholds(np.clip(theta, 0, 1), weights, scoring)
-        of_document = margin(whole, max(0.0, float(theta_document)), scoring.power)
-        chunks = chunk_component(best, limits, scoring)
+        theta = np.clip(theta, 0, 1)
+        limits = thresholds(theta, theta, np.ones_like(theta), weights, scoring)
+        single = Thresholds(*np.array([[max(0.0, float(theta_document))], [0], [1]], np.float32), np.ones(1))
+        of_document = chunk_component(whole[None], whole[None], single, scoring)
+        chunks = chunk_component(best, best, limits, scoring)
         scores[row] = (1 - DOCUMENT_WEIGHT) * chunks + DOCUMENT_WEIGHT * of_document
     hard = replace(SETTINGS, softening=0.0)
     np.testing.assert_allclose(softened_scores(towers, hard).numpy(), scores, atol=1e-5)

@@ -229,7 +229,7 @@ def theta_by_hand(similarities: NDArray[np.float32], threshold_rank: int) -> NDA
 @given(CASES)
 def test_scores_equal_those_of_search(case: tuple[int, int, int, float]) -> None:
     seed, n_targets, threshold_rank, document_weight = case
-    scoring = Scoring()
+    scoring = Scoring(opening=0)
     queries, targets = unit_rows(seed, 3, 4, 5), unit_rows(seed + 1, n_targets, 6, 5)
     query_mask, target_mask = lengths_mask(seed, 3, 4), lengths_mask(seed + 1, n_targets, 6)
     queries, targets = queries * query_mask[..., None], targets * target_mask[..., None]
@@ -255,9 +255,10 @@ def test_scores_equal_those_of_search(case: tuple[int, int, int, float]) -> None
         )
         theta, theta_document = (theta_by_hand(rows, threshold_rank) for rows in (similarities, whole[q].numpy()[None]))
         weights = of_search.chunk_weights(n_tokens[q][query_mask[q]].numpy())
-        limits = of_search.thresholds(theta, weights, scoring)
-        of_document = of_search.margin(whole[q].numpy(), float(theta_document[0]), scoring.power)
-        chunks = of_search.chunk_component(similarities, limits, scoring)
+        limits = of_search.thresholds(theta, theta, np.ones_like(theta), weights, scoring)
+        chunks = of_search.chunk_component(similarities, similarities, limits, scoring)
+        single = of_search.Thresholds(*np.array([theta_document, [0], [1]], np.float32), np.ones(1))
+        of_document = of_search.chunk_component(whole[q].numpy()[None], whole[q].numpy()[None], single, scoring)
         expected = (1 - document_weight) * chunks + document_weight * of_document
         np.testing.assert_allclose(found[q].numpy(), expected, atol=1e-5)
 

@@ -147,7 +147,7 @@ PLANTED = Planted(make_document("host", "text"), Span(100, 200), 2)
 
 
 def pair(query_section: int, target_section: int, target: Span) -> SectionPair:
-    return SectionPair(query_section, target_section, 0.2, (ChunkPart(Span(0, 9), target, 0.9, 0.5, 0.3, 0.2),))
+    return SectionPair(query_section, target_section, 0.2, (ChunkPart(Span(0, 9), target, 0.9, 0.9, 0.5, 0.3, 0.2),))
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,9 @@ def test_documents_are_neighbouring_chunks_of_one_pool() -> None:
 def test_search_is_compared_with_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     values = search(2_000, 1 << 14, 2, "cpu", 0, 0.0)
     assert values["largest difference"] < 1e-6 and 0 < values["measured"] <= values["p95"]
-    monkeypatch.setattr(gpu, "best_chunks", lambda queries, _, starts: np.ones((len(queries), len(starts)), np.float32))
+    monkeypatch.setattr(
+        gpu, "best_chunks", lambda queries, _, starts: np.ones((2, len(queries), len(starts)), np.float32)
+    )
     assert search(2_000, 1 << 14, 1, "cpu", 0, 0.0)["largest difference"] > 0.5
 
 
