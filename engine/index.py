@@ -491,7 +491,9 @@ class Index:
         if position is None:
             similar = self.snapshot.similar_names(doc_id)
             names = ", ".join(map(repr, similar))
-            hint = f"did you mean {names}?" if similar else "list them: longmatch show INDEX --documents"
+            hint = (
+                f"did you mean {names}?" if similar else f"list them: longmatch show {self.snapshot.folder} --documents"
+            )
             raise QueryError(f"no document {doc_id!r} among {self.n_documents} in {self.snapshot.folder}; {hint}")
         return position
 

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 QueryT = TypeVar("QueryT", bound="Item")
 
 
+def _listed(items: Item | Iterable[Item]) -> list[Item]:
+    """Several items, or one as a list of it."""
+    return [items] if isinstance(items, (str, os.PathLike, Mapping, Document)) else list(items)
+
+
 class SearchOptions(TypedDict, total=False):
     """The arguments of `Index.search`: the fields of `engine.search.request.Request`."""
 
@@ -281,11 +286,11 @@ class Index:
 
     def search_together(
         self,
-        like: Sequence[Item] = (),
-        unlike: Sequence[Item] = (),
+        like: Item | Sequence[Item] = (),
+        unlike: Item | Sequence[Item] = (),
         *,
-        ids: Sequence[str] = (),
-        unlike_ids: Sequence[str] = (),
+        ids: str | Sequence[str] = (),
+        unlike_ids: str | Sequence[str] = (),
         **options: Unpack[SearchOptions],
     ) -> JointResult:
         """Rank the index against several documents as one query: more like these, less like those.
@@ -294,8 +299,8 @@ class Index:
         to be unlike, see `engine.search.joint`. All of them, and copies of them, are left out of the hits.
 
         Args:
-            like: documents, as `search` takes one.
-            unlike: documents that hits are to be unlike.
+            like: documents, each as `search` takes it, or one of them.
+            unlike: documents that hits are to be unlike, or one.
             ids: doc_ids of further documents to be like.
             unlike_ids: doc_ids of further documents to be unlike.
             options: as of `search`, except for `diversify`, `one_per`, the mode "novelty" and the explanation of the
@@ -305,8 +310,9 @@ class Index:
             DocumentError: a document has no text, or its file cannot be read.
             QueryError: no document is to be like, or see `search`.
         """
-        documents = [[query_document(item) for item in items] for items in (like, unlike)]
-        return self.opened.search_together([*documents[0], *ids], [*documents[1], *unlike_ids], Request.of(**options))
+        liked, unliked = (list(map(query_document, _listed(items))) for items in (like, unlike))
+        names, unlike_names = ([own] if isinstance(own, str) else own for own in (ids, unlike_ids))
+        return self.opened.search_together([*liked, *names], [*unliked, *unlike_names], Request.of(**options))
 
     def watch(self, query: Item, state: str | os.PathLike[str], **options: Unpack[SearchOptions]) -> Result:
         """The hits of a standing question that no earlier call with this state returned, or that changed since.

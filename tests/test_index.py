@@ -103,7 +103,8 @@ def test_an_unknown_id_without_similar_ids_is_refused_with_the_command_that_list
     with pytest.raises(QueryError) as raised:
         index.document("100%")
     assert str(raised.value) == (
-        f"no document '100%' among 60 in {index.snapshot.folder}; list them: longmatch show INDEX --documents"
+        f"no document '100%' among 60 in {(folder := index.snapshot.folder)}; "
+        f"list them: longmatch show {folder} --documents"
     )
 
 

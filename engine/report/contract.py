@@ -167,7 +167,8 @@ def reference_notes(hit: Mapping[str, Any]) -> list[str]:
     notes += [f"it cites the query, in {values['target_cites'][0]['label']}"] if values["target_cites"] else []
     if values["shared"]:
         first, *others = values["shared"][:_N_CITED]
-        names = [f"{first['name']}, in {first['query'][0]['label']} and in {first['target'][0]['label']}"]
+        mine, theirs = (first[side][0]["label"] for side in ("query", "target"))
+        names = [f"{first['name']}, in {mine} {'of both' if mine == theirs else f'and in {theirs}'}"]
         names += [reference["name"] for reference in others]
         n_more = values["n_shared"] - len(names)
         notes.append(f"both cite {'; '.join(names)}{f'; {n_more} more' if n_more else ''}")

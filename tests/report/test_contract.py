@@ -222,12 +222,17 @@ def test_values_that_the_schema_does_not_allow_are_found(
 
 def test_references_of_both_texts_come_with_their_sections(tmp_path: Path) -> None:
     opinion = [("Facts", "A bus stops in the sun."), ("Argument", "See 347 U. S. 483, 42 USC 1983 and RFC 2119.")]
+    same = [("Argument", "Herons, 347 U.S. 483.")]
     other = [
         ("I", "Brown, 347 U.S. 483, again 347 U.S. at 495."),
         ("II.A", "A bus under 347 U.S. 483."),
         ("III", "Cats."),
     ]
-    documents = [make_document("other", other), make_document("rfc2119.txt", "A bus that is cited in the sun.")]
+    documents = [
+        make_document("other", other),
+        make_document("same", same),
+        make_document("rfc2119.txt", "A bus that is cited in the sun."),
+    ]
     result = check(result_of(tmp_path / "x.lm", documents, make_document("q", opinion)))
     values = {hit["id"]: hit["references"] for hit in result["hits"]}
     (shared,) = values["other"]["shared"]
@@ -240,6 +245,7 @@ def test_references_of_both_texts_come_with_their_sections(tmp_path: Path) -> No
     assert [place["label"] for place in values["rfc2119.txt"]["query_cites"]] == ["Argument"]
     notes = {hit["id"]: reference_notes(hit) for hit in result["hits"]}
     assert notes["other"] == ["both cite 347 U.S. 483, in Argument and in I"]
+    assert notes["same"] == ["both cite 347 U.S. 483, in Argument of both"]
     assert notes["rfc2119.txt"] == ["the query cites it, in Argument"]
 
 

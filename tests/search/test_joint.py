@@ -83,6 +83,7 @@ def test_results_fit_the_schema_and_contributions_sum(folder: Path) -> None:
         result = index.search_together([text], ids=["doc005"], unlike_ids=["doc003"], k=5)
         check(result.to_dict(n_pairs=2))
         assert "unlike  " in str(result)
+        assert index.search_together(text, ids="doc005", unlike_ids="doc003", k=5).scores == result.scores
         for wrong in ({"mode": "novelty"}, {"diversify": True}, {"explain": "model"}):
             with pytest.raises(QueryError, match="is for one document"):
                 index.search_together(ids=["doc005", "doc001"], **wrong)  # type: ignore[arg-type]

@@ -62,7 +62,8 @@ def test_an_error_of_a_tool_reaches_the_client_with_the_next_step(index: Index) 
     async def use(client: Client) -> None:
         failed = await client.call_tool("read_document", {"doc_id": "nope"})
         assert failed.is_error
-        message = f"no document 'nope' among 60 in {index.snapshot.folder}; list them: longmatch show INDEX --documents"
+        folder = index.snapshot.folder
+        message = f"no document 'nope' among 60 in {folder}; list them: longmatch show {folder} --documents"
         assert failed.content[0].text.endswith(message)
 
     with_client(mcp_server(index), use)
