@@ -237,7 +237,7 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
         match.group() for pattern in (_DROPPED, _CITATION, _OPTION, _SECTION) for match in pattern.finditer(body)
     ]
     removed += [match.group() for match in _ALL_CITED.finditer(_CITATION.sub(_CITED, body))]
-    for heading, level, part in _parts(without_settings(_DROPPED.sub(" ", body), removed)):
+    for heading, level, part in _parts(without_settings(_BESIDE_WORDS.sub(" ", _DROPPED.sub(" ", body)), removed)):
         blocks.add_heading(latex.with_code(plain(heading)), level)
         blocks.add(latex.with_code(plain(part)))
     metadata = _metadata(front, latex)
@@ -373,7 +373,10 @@ _ALL_CITED = re.compile(
     rf"[(\[](?:(?:e\.g\.|cf\.|see|see also|i\.e\.),?[~\s]{{0,5}})?{_CITED}(?:[\s,;~]{{0,5}}{_CITED})*[)\]]"
 )
 _BEFORE_CITED = re.compile(rf"(?:(?<![~ \t\n])[~ \t]*(?:\n[~ \t]*)?)?{_CITED}(?:[~ ,;]{{0,5}}{_CITED})*")
-_RAISED = re.compile(r"(?<=(\w))\\(?:textsuperscript|up|tnote)\{(\w{1,10})\}")
+_RAISED = re.compile(r"(?<=([\w.,;:!?)]))\\(?:textsuperscript|up|tnote)\{(\w[\w,;\u2013 -]{0,20})\}")
+_BESIDE_WORDS = re.compile(  # a command of several words, as a note, behind a word
+    r"(?<=[^\W_])(?=\\[A-Za-z]{2,40}\*?(?:\[[^\[\]{}]{0,100}\])?(?:\{\d{0,3}\})?\{[^\W_][^{}\s]{0,40}[ ~\n])"
+)
 _OPTION = re.compile(r"(\\(?!sqrt|item|xrightarrow|xleftarrow)[A-Za-z]{2,40}\*?)\[[^\[\]{}]{0,200}\](?=\{)")
 _OPEN_BRACKET = re.compile(  # without an end, which the converter searches for up to the end of the text
     r"(\\(?:begin\{[^{}\n]{1,60}\}|[A-Za-z]{1,60}\*?)[ \t]?)"

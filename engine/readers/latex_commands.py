@@ -78,7 +78,7 @@ _REVISIONS = {  # command: its arguments, which of them is text, and the reason 
     **dict.fromkeys(["added", "DIFadd", "DIFaddFL"], ("om", 1, DELETED)), "replaced": ("omm", 1, DELETED),
     **dict.fromkeys(["replace", "change"], ("omm", 2, DELETED)),
     "annote": ("omm", 1, COMMENT_WORDS), "comment": ("om", -1, COMMENT_WORDS),
-    **dict.fromkeys(["ruby", "kanji", "jruby", "ltjruby", "aruby", "furigana", "xpinyin"], ("omm", 1, READINGS)),
+    **dict.fromkeys("ruby Ruby kana kanji jruby ltjruby aruby furigana xpinyin".split(), ("omm", 1, READINGS)),
     **dict.fromkeys(["ifthenelse", "iftoggle", "ifbool"], ("ommm", 2, VARIANTS)),
 }  # fmt: skip
 _REVISION = re.compile(rf"\\({'|'.join(_REVISIONS)})(?=[\s\[{{])")

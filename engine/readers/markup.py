@@ -488,9 +488,11 @@ def number_or(text: str | None, default: int) -> int:
 
 
 def _is_simple(row: Element, grammar: Grammar) -> bool:
-    apart = grammar.rows | grammar.verbatim
-    nested = row.iterdescendants(etree.Element)
-    return not any(local_name(node) in apart or grammar.heading(node) is not None for node in nested)
+    nested = list(row.iterdescendants(etree.Element))
+    listings = (node for node in nested if local_name(node) in grammar.verbatim)
+    is_listing = any("\n" in "".join(node.itertext(etree.Element)).strip() for node in listings)
+    is_layout = any(local_name(node) in grammar.rows or grammar.heading(node) is not None for node in nested)
+    return not (is_listing or is_layout)
 
 
 def attributes(element: Element) -> dict[str, str]:

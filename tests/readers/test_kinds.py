@@ -79,6 +79,7 @@ def word_run(text: str, properties: str = "") -> str:
             ("a.epub", epub_bytes({"a.xhtml": "<p><ruby>水門<rp>(</rp><rt>すい</rt><rp>)</rp></ruby>は古い</p>"})),
             ("a.md", "# 川\n\n<ruby>水門<rt>すい</rt></ruby>は古い\n"),
             ("a.tex", latex(r"\ruby{水門}{すい}は古い。")),
+            ("a.tex", latex(r"\kana{水門}{すい}は古い。")),
         )),
         *((name, data, "The toll is twenty pence.", {"deleted_words": 1}) for name, data in (
             ("a.odt", odt('<text:tracked-changes><text:changed-region text:id="c"><text:deletion><text:p>ten</text:p>'
@@ -92,6 +93,8 @@ def word_run(text: str, properties: str = "") -> str:
             ("a.docx", word_of(f"<w:p>{word_run('The toll is ')}<w:del><w:r><w:delText>ten</w:delText></w:r></w:del>"
                                f"<w:ins>{word_run('twenty')}</w:ins>{word_run(' pence.')}</w:p>")),
             ("a.xml", jats("", "<p>The toll is <strike>ten</strike> twenty pence.</p>")),
+            ("a.xml", jats("", "<p>The toll is <named-content content-type='deleted'>ten</named-content> twenty pence."
+                           "</p>")),
             ("a.epub", epub_bytes({"a.xhtml": "<p>The toll is <del>ten</del><ins>twenty</ins> pence.</p>"})),
             ("a.tei", tei("<p>The toll is <del>ten</del> twenty pence.</p>")),
             ("a.xml", "<akomaNtoso><act><body><p>The toll is <del>ten</del> twenty pence.</p></body></act>"
