@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import POINTER, c_float, c_ushort, cast, create_string_buffer
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, TypeAlias
 
 import pypdfium2
@@ -416,7 +416,7 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             kinds = Counter(map(pdfium.FPDFPageObj_GetType, _objects(page)))
             extract.n_pictures += kinds[pdfium.FPDF_PAGEOBJ_IMAGE]
             extract.has_pictures |= kinds.total() > kinds[pdfium.FPDF_PAGEOBJ_TEXT]
-            found = lines_of(text_page, number)
+            found = lines_of(text_page, number, is_laid=is_vertical)
             n_silent = kinds[pdfium.FPDF_PAGEOBJ_TEXT] - n_chars  # texts without a character: their font is not at hand
             if n_silent > _SHARE_SILENT * n_chars:
                 found = replace(found, n_unreadable=found.n_unreadable + n_silent)
@@ -426,6 +426,8 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             extract.readings.extend(found.readings)
             if is_vertical:
                 found.lines[:] = [replace(line, text=_BETWEEN_COLUMNS.sub("", line.text)) for line in found.lines]
+                if all(before.y < line.y for before, line in pairwise(found.lines)):
+                    found.lines.reverse()
             elif outside := [line for line in found.lines if _is_outside(line, page.get_bbox())]:
                 extract.hidden.extend(line.text for line in outside)
                 found.lines[:] = [line for line in found.lines if line not in outside]

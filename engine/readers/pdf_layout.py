@@ -247,7 +247,7 @@ def _on_both(pages: Sequence[Sequence[Line]], size: float) -> frozenset[int]:
 
 def _is_same_head(one: Line, other: Line) -> bool:
     """Whether two lines have their words and their height in common, and numbers that are equal or count pages."""
-    words, others = (_OF_PAGE.sub("", line.text).casefold() for line in (one, other))
+    words, others = (re.sub(r"\d+", "", line.text).casefold() for line in (one, other))
     is_counting = words == others and bool(_page_numbers(one) & _page_numbers(other))
     return _place(one) == _place(other) or (is_counting and one.size == other.size)
 

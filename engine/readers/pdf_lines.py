@@ -238,10 +238,13 @@ def without_note_marks(text: str) -> str:
     return text.rstrip(f" {_NOTE_MARKS}")
 
 
-def lines_of(text_page: _TextPage, page: int) -> PageLines:
-    """The lines of a page, without blank lines, turned stamps along the margin and slanted ones."""
+def lines_of(text_page: _TextPage, page: int, *, is_laid: bool = False) -> PageLines:
+    """The lines of a page, without blank lines, turned stamps along the margin and slanted ones.
+
+    `is_laid` is for columns of vertical writing that were turned into lines.
+    """
     characters, n_unreadable = characters_of(text_page)
-    rows = split_rows(text_page, list(_lines(text_page, characters, page)), characters)
+    rows = split_rows(text_page, list(_lines(text_page, characters, page, is_laid=is_laid)), characters)
     upright = [line for line, is_turned in rows if not is_turned]
     turned = [line for line, is_turned in rows if is_turned]
     if len(upright) < len(turned):
@@ -443,28 +446,28 @@ def _by_columns(
     yield from (*lefts, *split_rows(text_page, rights, characters, most))
 
 
-def _lines(text_page: _TextPage, characters: str, page: int) -> Iterator[tuple[Line, bool]]:
+def _lines(text_page: _TextPage, characters: str, page: int, *, is_laid: bool) -> Iterator[tuple[Line, bool]]:
     for match in _LINE.finditer(characters):
         text, start = match.group().rstrip(LINE_END), match.start()
-        for first, stop, is_turned in _runs(text_page, text, start) if text.strip() else ():
+        for first, stop, is_turned in _runs(text_page, text, start, is_laid=is_laid) if text.strip() else ():
             yield _line(text_page, page, text[first:stop], start + first), is_turned
 
 
-def _runs(text_page: _TextPage, text: str, start: int) -> Iterator[tuple[int, int, bool]]:
+def _runs(text_page: _TextPage, text: str, start: int, *, is_laid: bool) -> Iterator[tuple[int, int, bool]]:
     """The parts of a line that are turned, upright, initials or on other baselines: pdfium can join such words."""
     ends = (start + len(text) - len(text.lstrip()), start + len(text.rstrip()) - 1)
-    turned = [_is_turned(text_page, end) for end in ends]
+    turned = [not is_laid and _is_turned(text_page, end) for end in ends]
     heights = [_origin(text_page, end)[1] for end in ends]
     is_level = abs(heights[0] - heights[1]) < _SHIFT * _size(text_page, ends[0]) or all(turned)
     if turned[0] == turned[1] and is_level and not _CAPITAL.search(text):
         yield 0, len(text), turned[0]
         return
-    words = list(re.finditer(r"\S+", text))
+    words = list(re.finditer(r"\S" if is_laid else r"\S+", text))
     places = [start + word.start() for word in words]
     least = MIN_INITIAL * min(_size(text_page, place) for place in places)
     kinds = [
         (
-            _is_turned(text_page, place),
+            not is_laid and _is_turned(text_page, place),
             len(word.group()) == 1 and word.group().isalpha() and _size(text_page, place) > least,
         )
         for word, place in zip(words, places, strict=True)

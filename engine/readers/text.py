@@ -40,6 +40,7 @@ _SET_APART = re.compile(
 CONTENT = re.compile(  # answers and notes, which repeat as heads do
     r"\W*(?:\d{1,3}[.)]?\s+)?(?:[aq][.:]\s|id\.|ibid\b|yes\b|no\b[.,]|(?:answer|question|m(?:r|s|rs)\. \w{1,40}"
     r"|the (?:court|witness|clerk|deponent|interpreter|reporter)):)"
+    r"|[*\u2020\u2021]\s?[^\W\d_]"
     r"|\d{1,3}[.)]?\s+(?:(?:but )?see\b|cf\.|accord\b|[^\n]{1,80}(?:\b(?:supra|infra)\b|, at \d{1,4}\.$))",
     re.IGNORECASE,
 )

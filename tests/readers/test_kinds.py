@@ -352,7 +352,8 @@ def test_the_title_of_a_court_paper_is_its_parties(caption: list[Print], title: 
     assert [section.heading for section in document.sections][-2:] == ["II. FINDINGS OF FACT", "OPINION"]
 
 
-def test_columns_of_vertical_writing_go_from_right_to_left() -> None:
+@pytest.mark.parametrize("order", [1, -1])
+def test_columns_of_vertical_writing_go_from_right_to_left(order: int) -> None:
     font = (
         b"<< /Type /Font /Subtype /Type0 /BaseFont /HeiseiMin-W3 /Encoding /UniJIS-UCS2-V /DescendantFonts [<< /Type "
         b"/Font /Subtype /CIDFontType0 /BaseFont /HeiseiMin-W3 /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) "
@@ -362,7 +363,7 @@ def test_columns_of_vertical_writing_go_from_right_to_left() -> None:
     columns = ["水門は古く石で造られ", "堤防の上を人が歩く", "船は毎朝ここを通る"]
     content = b"".join(
         b"BT /F1 14 Tf 1 0 0 1 %d 700 Tm <%s> Tj ET\n" % (500 - 24 * place, column.encode("utf-16-be").hex().encode())
-        for place, column in enumerate(columns)
+        for place, column in list(enumerate(columns))[::order]
     )
     (document,) = documents("a.pdf", pdf_of_contents([content], font))
     assert document.text == "".join(columns)

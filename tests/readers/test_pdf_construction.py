@@ -297,7 +297,7 @@ def test_a_note_under_the_page_does_not_split_a_sentence(
     assert text == f"{' '.join([*rows, *rest])}\n\n{note}"
 
 
-@pytest.mark.parametrize("heads", [("14", "14"), ("(2020) 33", "(2020) 34")])
+@pytest.mark.parametrize("heads", [("14", "14"), ("(2020) 33", "(2020) 34"), ("2020 33", "2020 34")])
 def test_numbers_and_heads_of_two_pages_are_left_out(make_pdf: MakePdf, heads: tuple[str, str]) -> None:
     pages = [[(f"Journal of Canals {head}", 200.0, 760.0, 7.0, False), *printed(rows, 72, 700),
               (f"20{number}", 300.0, 40.0, 9.0, False)]
