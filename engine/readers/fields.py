@@ -93,7 +93,7 @@ def authors_of(text: str) -> list[str]:
     return [name for name in split_names(text) if not _MADE_UP_NAME.match(name)]
 
 
-_WHOLE = ("name", "preferred", "literal", "fullname", "displayname", "collab", "author")
+_WHOLE = ("name", "preferred", "preferredname", "literal", "fullname", "displayname", "collab", "author", "creator")
 _GIVEN, _FAMILY = (
     ("given", "givenname", "first", "firstname", "forename"),
     ("family", "familyname", "last", "lastname", "surname"),

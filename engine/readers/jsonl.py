@@ -55,7 +55,10 @@ from engine.text.segmentation import Heading
 _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "meta"])
 _OF_SECTIONS = ("text", "paragraphs", "content", "body")  # the text of a section, whichever stands there first
 _INNER = ("sections", "subsections")  # sections of a section
-_AUTHORS = ("authors", "author", "authorships", "creators", "creator", "author_string", "authorString")
+_AUTHORS = (
+    "authors", "author", "authorships", "creators", "creator", "author_string", "authorString", "author_names",
+    "author_list", "authorList", "contributors", "byline",
+)  # fmt: skip
 _OPS = '"ops:world-patent-data"'
 _OF_SECTION = frozenset([*_OF_SECTIONS, *_INNER, "heading", "title", "level", "kind"])
 _PAGE = re.compile(r"\s*<(?:!doctype|html|body|p|div|h[1-6]|article|section|opinion)\b[^<>]*>.*</", re.I | re.S)
@@ -292,7 +295,7 @@ def _authors(record: Mapping[str, Any], metadata: Mapping[str, MetadataValue]) -
     if isinstance(parsed, list) and (not authors or isinstance(authors, str)):
         people = [[*name[1:2], *name[:1], *name[2:3]] for name in parsed if isinstance(name, list)]
         authors = [{"name": " ".join(map(str, person)).strip()} for person in people]
-    return [] if _is_plain(authors) and not isinstance(authors, str) else names_of(authors)
+    return names_of(authors)
 
 
 def _read_fields(record: Mapping[str, Any], used: set[str]) -> set[str]:

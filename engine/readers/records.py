@@ -27,14 +27,14 @@ TEXT_FIELDS = {
     "full_description": "Description", "description_localized": "Description", "claims": "Claims",
     "claims_localized": "Claims", "html_with_citations": "", "html": "", "html_lawbox": "", "html_columbia": "",
     "html_anon_2020": "", "xml_harvard": "", "recitals": "", "main_body": "", "attachments": "", "facts": "Facts",
-    "law": "Law", "tldr": "Summary",
+    "law": "Law", "tldr": "Summary", "judgment": "", "judgement": "", "transcript": "", "markdown": "",
 }  # fmt: skip
 _TITLES = ("title", "case_name", "name_abbreviation", "name", "headline", "case_name_full", "title_localized",
            "invention_title", "docname")  # fmt: skip
 IDS = (
     "_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number",
     "publication_number", "patent_number", "cluster_id", "uuid", "article_id", "patent_id", "lens_id", "doi", "pmid",
-    "pmcid", "identifier", "url",
+    "pmcid", "identifier", "docno", "doc_no", "uid", "guid", "bibcode", "accession_number", "url",
 )  # fmt: skip
 _ID = re.compile(r"[a-z]+(?:_id|Id)$|(?:bill|case|doc|file|item|record)id$")  # of a field beside those
 _PARTS = (
@@ -66,7 +66,8 @@ _INFONS = ("article-id_doi", "article-id_pmid", "article-id_pmc", "journal")
 _SENTENCE = re.compile(r"</?S> ?")  # in articles of arXiv and PubMed for summaries
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _OWNER = re.compile(
-    r"^(?:patent|invention|paper|article|document|case)_(?=(?:title|abstract|claims|description|text)$)"
+    r"^(?:patent|invention|paper|article|document|doc|case|opinion|main|clean)_"
+    r"(?=(?:title|abstract|claims|description|text|body)$)"
 )
 _PARSES = ("pdf_parse", "latex_parse", "grobid_parse")
 # A part of an unarXive text that stands elsewhere in the record.
@@ -203,7 +204,9 @@ def usual_names(record: dict[str, Any]) -> dict[str, Any]:
         except (AttributeError, TypeError) as error:
             raise DocumentError("a part of the DoclingDocument is no object with the fields of its kind") from error
     known = {"text", "sections", *TEXT_FIELDS, *_TITLES, *IDS}
-    others = {key: _OWNER.sub("", _CAPITAL.sub("_", key).lower()) for key in record if key not in known}
+    others = {
+        key: _OWNER.sub("", _CAPITAL.sub("_", key).replace("-", "_").lower()) for key in record if key not in known
+    }
     renamed = {key: name for key, name in others.items() if name != key and name in known and name not in record}
     record = {renamed.get(key, key): value for key, value in record.items()} if renamed else record
     places = record.get("abstract_inverted_index")  # of OpenAlex: the places of each word
@@ -267,7 +270,10 @@ def id_of(record: Mapping[str, Any]) -> str:
     names = (*IDS, *(name for name in record if _ID.match(name)))
     own_id = next((record[name] for name in names if name in record), None)
     if isinstance(own_id, bool) or not isinstance(own_id, str | int | float) or not str(own_id).strip():
-        raise DocumentError('the record has no id; give it a field "_id" with a text or a number')
+        fields = ", ".join(map(str, [*record][:20])) or "none"
+        raise DocumentError(
+            f'the record has no id; give it a field "_id" with a text or a number; its fields are {fields}'
+        )
     return str(own_id)
 
 

@@ -66,7 +66,7 @@ def test_characters_that_cannot_be_stored_are_replaced() -> None:
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        ({"text": "x"}, "has no id"),
+        ({"text": "x"}, 'has no id; give it a field "_id" with a text or a number; its fields are text'),
         ({"id": "", "text": "x"}, "has no id"),
         ({"id": True, "text": "x"}, "has no id"),
         ({"id": "a"}, 'no field "text"'),

@@ -568,6 +568,10 @@ _COLLAB = (
         ("a.md", "---\nAuthors:\n- name: {given: Ann, family: Vane}\n---\nText.", ["Ann Vane"]),
         ("a.json", '{"text": "t", "authors": [{"first": "Ann", "middle": ["B."], "last": "Vane"}]}', ["Ann B. Vane"]),
         ("a.json", '{"text": "t", "authors": "Ann Vane, Rin Okabe"}', ["Ann Vane", "Rin Okabe"]),
+        *(("a.json", json.dumps({"text": "t", name: ["Ann Vane", "Rin Okabe"]}), _THREE[:2]) for name in (
+            "author", "creators", "author_names", "authorList", "contributors")),
+        *(("a.json", json.dumps({"text": "t", "authors": [{name: "Ann Vane"}]}), _THREE[:1]) for name in (
+            "creator", "preferred_name", "fullName", "display_name")),
         ("a.rst", "t\n=\n\n:Authors: - Ann Vane\n          - Rin Okabe\n\nText.\n", ["Ann Vane", "Rin Okabe"]),
         ("a.tex", latex(r"t", r"\author{\name Ann Vane \email a@b.c \AND \name Rin Okabe}"),
          ["Ann Vane", "Rin Okabe"]),

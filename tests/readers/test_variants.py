@@ -74,6 +74,8 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
          "Facts 1. She moored. Law 2. It holds. Summary She won.", {}),
         ({"celex_id": "3", "recitals": ",\nWeirs are old.", "main_body": ["Article 1\nWeirs stay."], "attachments":
             "Done."}, ", Weirs are old. Article 1 Weirs stay. Done.", {"celex_id": "3"}),
+        *(({name: "Oak leaks."}, "Oak leaks.", {}) for name in (
+            "full-text", "articleBody", "opinion_text", "main_text", "doc_text", "judgment", "transcript")),
         ({"abstract_inverted_index": {"herons": [1], "Grey": [0]}}, "Abstract Grey herons", {}),
     ],
 )  # fmt: skip
@@ -262,7 +264,9 @@ def test_a_feed_of_arxiv_is_several_documents() -> None:
     assert [one.metadata["authors"] for one in found] == [["Ann Vane"]] * 2
 
 
-@pytest.mark.parametrize("name", ["bill_id", "itemid", "caseId", "doi", "pmid", "url", "uuid", "lens_id", "article_id"])
+@pytest.mark.parametrize(
+    "name", ["bill_id", "itemid", "caseId", "docno", "uid", "doi", "pmid", "url", "uuid", "lens_id", "article_id"]
+)
 def test_a_record_can_have_its_id_under_another_name(name: str) -> None:
     (document,) = documents("a.jsonl", json.dumps({name: "10.1/x", "text": "Words."}))
     assert document.doc_id == "10.1/x"
