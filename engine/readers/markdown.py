@@ -147,8 +147,8 @@ _COMMENT = re.compile(
     r"|(?P<critic>\{(?P<sign>\+\+|==|>>|~~)(?P<first>(?:(?!~>)[^{}]){1,1000})(?:~>(?P<second>[^{}]{0,1000}))?(?:\+\+|==|<<|~~)\})"
     r"|(?P<struck>(?<![~\\])~~(?=[^~\s])(?:[^~\n]|\n(?![ \t]*\n)){1,1000}(?<!\s)~~(?!~)"
     r"|\{--[^{}\n]{1,1000}--\}|<(?P<tag>del|s|strike|rt|rp)>[^<\n]{0,1000}</(?P=tag)>)[ \t]?"
-    r"|(?P<mark></?(?P<name>a|abbr|b|big|blockquote|br|caption|center|cite|code|dd|details|div|dl|dt|em|figcaption|figure|font"
-    r"|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|picture|q|ruby|samp|script|section|small|source|span|strong|style|sub|summary"
+    r"|(?P<mark></?(?P<name>a|abbr|article|aside|b|big|blockquote|br|caption|center|cite|code|dd|details|div|dl|dt|em|figcaption|figure|font|footer"
+    r"|h[1-6]|header|hr|i|img|ins|kbd|li|main|mark|ol|p|picture|q|ruby|samp|script|section|small|source|span|strong|style|sub|summary"
     r"|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|video|wbr)(?P<attributes>(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
     r"|[^\s\"'=<>`]+))?){0,50}\s*)/?>)"
     r"|(?P<entity>&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z]\w{1,30});)"
@@ -176,8 +176,8 @@ _TITLE_TAG = re.compile(r"h[1-6]$", re.IGNORECASE)
 _HEADER = re.compile(r"[A-Z][A-Za-z-]{1,30}:[ \t]")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden(?:[\s=/>]|$)", re.IGNORECASE)
 _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | ", **dict.fromkeys(
-    ["p", "div", "summary", "dt", "dd", "figcaption", "blockquote", "section", "center", "details", "table", "caption"],
-    "\n")}  # fmt: skip
+    ["p", "div", "summary", "dt", "dd", "figcaption", "blockquote", "section", "center", "details", "table", "caption",
+     "article", "aside", "footer", "header", "main"], "\n")}  # fmt: skip
 _SIGN = re.compile(r"[<~`{\[&^]|!(?=\[\[)|\*+(?=[^\W\d_])|^[ \t]{0,12}:::|%%|^(?:im|ex)port[ \t]", re.M)
 _TICKS = re.compile(r"`+")
 _NAME_OF_DIV = re.compile(r"\b(?:title|name)=\"([^\"]+)\"")

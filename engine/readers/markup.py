@@ -426,6 +426,8 @@ class _Walk:
             inside = (node, node.getparent(), *node.iterchildren(etree.Element))
             is_link = any(local_name(one) in _LINKS and words(one) == text.strip() for one in inside if one is not None)
             self._buffer[start:] = [raised(before, text, is_link=is_link)]
+            if not before.strip():  # the number of a note before its text
+                self._buffer[-1], self._is_apart = self._buffer[-1].rstrip(), True
 
     def _end_section(self) -> None:
         """The text that follows belongs to the section around the one that ends."""

@@ -374,6 +374,7 @@ _CITED = "<xref ref-type='bibr'>1</xref>,"
         ("a.html", html("<p>zero&#8203;width and &#65279;marks</p>"), "zerowidth and marks"),
         ("a.txt", "zero\u200bwidth and no\u2060break", "zerowidth and nobreak"),
         ("a.md", "super<wbr>structure", "superstructure"),
+        ("a.md", "<aside>\nOak\n</aside><article>elm</article>", "Oak elm"),
         ("a.xml", "<bill><main><section><num>1.</num><content>A <deletedText>ten</deletedText>"
          "<addedText>twenty</addedText> pence toll.</content></section></main></bill>", "1. A twenty pence toll."),
         ("a.docx", word_of(f"<w:p>{word_run('Oak')}</w:p></w:body><w:body><w:p>{word_run('elm')}</w:p>"), "Oak elm"),
@@ -455,6 +456,8 @@ _CITED = "<xref ref-type='bibr'>1</xref>,"
                   "</blockList></content></section></body></act></akomaNtoso>", "(a) Oak"),
         ("a.xml", "<rfc><front><title>T</title><author><address><email>a@b</email></address></author><keyword>elm"
                   "</keyword></front><middle><t>Oak<cref>why</cref></t></middle></rfc>", "T Oak why"),
+        ("a.epub", epub_bytes({"a.xhtml": "<p><a href='b#r'>12</a>. See Vane.</p><p><sup>3</sup>Id. at 4.</p>"}),
+         "12. See Vane. 3 Id. at 4."),
         ("a.epub", epub_bytes({"a.xhtml": "<svg><style>x</style><path/><text>Oak <tspan>at</tspan></text><text>elm"
                                "</text></svg>"}), "Oak at elm"),
         ("a.epub", epub_bytes({"toc.xhtml": "<p>Elm</p>", "a.xhtml": "<p>Oak</p>"}, guide='<guide><reference type="toc"'
