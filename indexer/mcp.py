@@ -129,6 +129,7 @@ def _answer(result: Result, n_pairs: int) -> dict[str, Any]:
         "query": result.query.title,
         "status": result.status.value,
         "documents_searched": result.n_searched,
+        "query_in_another_language": result.query_language,  # than the words of the index; null if it is not
         "nothing_stands_out": result.nothing_stands_out,
         "scores_of_unrelated_documents": None if result.floor is None else asdict(result.floor),
         "hits": [_hit(hit, n_pairs) for hit in result],

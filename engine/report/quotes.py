@@ -30,7 +30,14 @@ from engine.text.document import Document
 from engine.text.segmentation import Span
 from engine.words.languages import other_language
 from engine.words.places import Sentences, TermPlaces
-from engine.words.wording import StockSentence, content_of, content_words, has_number, is_listed
+from engine.words.wording import (
+    StockSentence,
+    content_of,
+    content_words,
+    has_number,
+    hollow_phrases,
+    is_listed,
+)
 
 LEAST_MARKED = 0.1  # of the strongest term of the hit: a term that adds less is not marked
 MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its marks
@@ -224,14 +231,15 @@ class _Side:
         self._places, self._n_terms = places, len(keys)
         self._terms, self._spans = places.in_order(keys)
         self._starts = np.ascontiguousarray(self._spans[:, 0])
-        phrases = places.hollow_phrases
-        first = phrases[:, 0].searchsorted(self._starts, side="right")
-        stops = np.concatenate([[0], phrases[:, 1]])[first]  # of the last phrase that starts no later
-        self._says = stops < self._spans[:, 1]  # (n,) places outside of hollow phrases
-        self.is_hollow = np.zeros(len(keys) + 1, bool)  # (T + 1,) terms without such a place; the last stands for none
-        self.is_hollow[self._terms] = True
-        self.is_hollow[self._terms[self._says]] = False
         self._sections: dict[int, _Section] = {}
+
+    @cached_property
+    def is_hollow(self) -> NDArray[np.bool_]:
+        """(T + 1,) The terms that are in hollow phrases alone; False for the last, which stands for no term."""
+        is_hollow = np.zeros(self._n_terms + 1, bool)
+        is_hollow[self._terms] = True
+        is_hollow[self._terms[~_are_inside(self._spans, self._places.hollow_phrases)]] = False
+        return is_hollow
 
     def first_place(self, term: int) -> int:
         """The first character of a term that occurs."""
@@ -243,7 +251,7 @@ class _Side:
             place = self._places.document.sections[number]
             own = slice(*self._starts.searchsorted((place.start, place.stop)).tolist())
             self._sections[number] = _Section(
-                self._places, number, self._terms[own], self._spans[own], self._says[own], self._n_terms
+                self._places, number, self._terms[own], self._spans[own], self._starts[own], self._n_terms
             )
         return self._sections[number]
 
@@ -257,12 +265,11 @@ class _Section:
         number: int,
         terms: NDArray[np.int64],
         spans: NDArray[np.int32],
-        says: NDArray[np.bool_],
+        starts: NDArray[np.int32],
         n_terms: int,
     ) -> None:
         self.text = places.document.text
-        self.terms, self.spans = terms, spans  # (n,) among the terms of the hit; (n, 2)
-        self._says = says  # (n,) places outside of hollow phrases
+        self.terms, self.spans, self.starts = terms, spans, starts  # (n,) among the terms of the hit; (n, 2); (n,)
         self._places, self._number, self._n_terms = places, number, n_terms
 
     @cached_property
@@ -288,11 +295,11 @@ class _Section:
     def sentences(self) -> _Sentences:
         """All sentences of the section."""
         sentences = self._places.sentences(self._number)
-        terms, spans = self.terms[self._says], self.spans[self._says]
-        starts = np.ascontiguousarray(spans[:, 0])
-        own = slice(*starts.searchsorted((sentences.edges[0], sentences.edges[-1])).tolist())
-        owners = sentences.starts.searchsorted(starts[own], side="right") - 1
-        return _Sentences(sentences, 0, terms[own], spans[own], owners, sentences.n_words)
+        edges = sentences.edges[0], sentences.edges[-1]
+        own = np.arange(*self.starts.searchsorted(edges))
+        own = own[~_are_inside(self.spans[own], hollow_phrases(self.text, Span(*edges)))]
+        owners = sentences.starts.searchsorted(self.starts[own], side="right") - 1
+        return _Sentences(sentences, 0, self.terms[own], self.spans[own], owners, sentences.n_words)
 
     def within(self, span: Span) -> _Sentences:
         """The sentences that are in a stretch of the text."""
@@ -319,6 +326,12 @@ class _Sentences:
     def span(self, number: int) -> Span:
         """A sentence in the text of the document."""
         return self.section.span(self.first + number)
+
+
+def _are_inside(spans: NDArray[np.int32], phrases: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(n,) Whether each of some spans (n, 2) is in one of some phrases (m, 2), rising."""
+    stops = np.concatenate([[0], phrases[:, 1]])[phrases[:, 0].searchsorted(spans[:, 0], side="right")]
+    return np.asarray(stops >= spans[:, 1])
 
 
 def _best_pair(

@@ -187,9 +187,11 @@ _SET_PHRASE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _HOLLOW_PHRASE = re.compile(  # begins with letters, which are found faster than a border of a word
-    r"""[CGIMPcgimp](?<=\b.)(?:(?:resent|nstant|laimed)\ (?i:inventions?(?:\ relates?)?)
+    r"""[ACDGIMPRacdgimpr](?<=\b.)(?:(?:resent|nstant|laimed)\ (?i:inventions?(?:\ relates?)?)
     |referred\ (?i:embodiments?)|eneral[-\ ](?i:purpose\ computers?)
-    |(?:omputer|achine|rocessor)[-\ ](?i:(?:readable|usable)(?:\ (?:storage|recording|memory|medi(?:um|a)s?))*))\b""",
+    |(?:omputer|achine|rocessor)[-\ ](?i:(?:readable|usable)(?:\ (?:storage|recording|memory|medi(?:um|a)s?))*)
+    |(?:laims?|nspr(?:uch|üchen?)|evendications?)\s\d+|laimed\ in\ claims?\ \d+|haracteri[sz]ed\ (?:in\ that|by)
+    |adurch\ gekennzeichnet|aractérisée?s?\ en\ ce\ qu)\b""",
     re.VERBOSE,
 )
 _MEMORY = re.compile(
@@ -224,9 +226,9 @@ def is_of_patents(text: str) -> bool:
     return any(word in text for word in _OF_PATENTS)
 
 
-def hollow_phrases(text: str) -> NDArray[np.int64]:
-    """The spans (n, 2) of set phrases in sentences of a patent that say nothing about its subject, rising."""
-    phrases = _HOLLOW_PHRASE.finditer(text) if is_of_patents(text) else ()
+def hollow_phrases(text: str, within: Span) -> NDArray[np.int64]:
+    """The spans (n, 2) of set phrases in a part of a patent that say nothing about its subject, rising."""
+    phrases = _HOLLOW_PHRASE.finditer(text, within.start, within.stop) if is_of_patents(text) else ()
     return np.array([phrase.span() for phrase in phrases], np.int64).reshape(-1, 2)
 
 

@@ -22,6 +22,7 @@ from engine.words.wording import (
     blanked,
     common_sentences,
     common_stretches,
+    hollow_phrases,
     kept_shares,
     stock_sentences,
     stock_wording,
@@ -140,6 +141,23 @@ def test_set_phrases_of_patents_are_stock_in_any_index(sentence: str, is_stock: 
     assert [text[one.span.start : one.span.stop] for one in found] == [sentence] * is_stock
     assert all(one.n_documents == 0 for one in found)
     assert stock_sentences(re.sub("embodiment|invention", "weir", text), stock_wording([])) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ("The Present Invention relates to an embodiment.", ["Present Invention relates"]),
+        ("A machine-readable recording medium of the invention.", ["machine-readable recording medium"]),
+        ("A weir as claimed in claim 12, characterised in that", ["claimed in claim 12", "characterised in that"]),
+        ("Wehr nach Anspruch 3, dadurch gekennzeichnet, dass", ["Anspruch 3", "dadurch gekennzeichnet"]),
+        ("A computer reads a represented invention.", []),
+    ],
+)
+def test_hollow_phrases_are_found_in_patents_alone(text: str, phrases: list[str]) -> None:
+    patent = f"{text} An embodiment follows."
+    found = hollow_phrases(patent, Span(0, len(text)))
+    assert [patent[start:stop] for start, stop in found.tolist()] == phrases
+    assert not len(hollow_phrases(re.sub("(?i)invention|embodiment", "weir", text), Span(0, len(text))))
 
 
 def test_of_a_text_of_stock_sentences_alone_none_is_stock() -> None:
