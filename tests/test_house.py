@@ -67,7 +67,7 @@ def module_name(file: Path) -> str:
 @pytest.mark.parametrize(
     ("packages", "max_lines", "max_files"),
     [
-        (PRODUCT, 56_810, 190),
+        (PRODUCT, 56_820, 190),
         (("benchmarks",), 12_000, 73),
     ],
     ids=["product", "benchmarks"],
@@ -80,7 +80,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
 @pytest.mark.parametrize(
     ("benchmarks", "max_lines"),
     [
-        (False, 43_300),
+        (False, 43_310),
         (True, 6_000),
     ],
     ids=["product", "benchmarks"],

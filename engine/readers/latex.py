@@ -92,7 +92,7 @@ _AUTHOR_END = re.compile(
 )
 _AUTHOR_MARK = re.compile(
     r"\$\s{0,9}\^[^$]{0,40}\$|\\textsuperscript\{[^{}]{0,40}\}|\^\{[^{}]{0,40}\}|\\thanksref\{[^{}]{0,40}\}"
-    r"|\\(?:corref|fnref|inst|affmark|(?:IEEE)?authorrefmark|footnotemark|samethanks)(?:\[[^\]]{0,40}\]|\{[^{}]{0,40}\})*"
+    r"|\\(?:corref|fnref|inst|[A-Za-z]{1,20}mark|samethanks)(?:\[[^\]]{0,40}\]|\{[^{}]{0,40}\})*"
     r"|\\affil\{[\d,* ]{1,20}\}|\\IEEEauthorblockN(?![A-Za-z])|\b\d{1,2}\\textsuperscript\{(?:st|nd|rd|th)\}"
 )
 

@@ -28,6 +28,7 @@ TEXT_FIELDS = {
     "claims_localized": "Claims", "html_with_citations": "", "html": "", "html_lawbox": "", "html_columbia": "",
     "html_anon_2020": "", "xml_harvard": "", "recitals": "", "main_body": "", "attachments": "", "facts": "Facts",
     "law": "Law", "tldr": "Summary", "judgment": "", "judgement": "", "transcript": "", "markdown": "",
+    "content_html": "",
 }  # fmt: skip
 _TITLES = ("title", "case_name", "name_abbreviation", "name", "headline", "case_name_full", "title_localized",
            "invention_title", "docname")  # fmt: skip
@@ -39,7 +40,7 @@ IDS = (
 _ID = re.compile(r"[a-z]+(?:_id|Id)$|(?:bill|case|doc|file|item|record)id$")  # of a field beside those
 _PARTS = (
     "text", "abstract", "head_matter", "opinions", "body_text", "back_matter", "data", "plain_text", "content",
-    "paragraphs", "sections", "subsections", "claims", "claim_text",
+    "paragraphs", "sections", "subsections", "claims", "claim_text", "rendered",
 )  # fmt: skip  # of an object that holds text
 _NAMES_OF_SECTIONS = ("section", "heading", "title", "section_name", "section_title")
 _MARKED = ("html_with_citations", "html", "html_lawbox", "html_columbia", "html_anon_2020", "xml_harvard")  # with tags
@@ -291,7 +292,7 @@ def title_of(record: Mapping[str, Any]) -> str:
     of_parts = (
         text for place, names in places for name in names for _, text in _parts_of(place.get(name), "", 1, Counter())
     )
-    return one_line(without_tags(title or next((text for text in of_parts if text.strip()), "")))
+    return one_line(html.unescape(without_tags(title or next((text for text in of_parts if text.strip()), ""))))
 
 
 def without_tags(text: str) -> str:

@@ -63,6 +63,8 @@ _INLINE = frozenset([
 ])  # fmt: skip
 _BREAKS = frozenset(["br", "eol", "eop", "lb", "line-break", "vspace"])
 _VERBATIM = frozenset(["artwork", "sourcecode", "programlisting", "pre", "screen", "literallayout"])
+_ROWS = frozenset(["tr", "row", "ROW", "BOXHD"])
+_CELLS = frozenset(["td", "th", "entry", "cell", "ENT", "CHED"])
 _NOTES = frozenset(["authorialNote", "footnote", "fn", "NOTE"])
 _PARAGRAPHS = frozenset(["p", "t", "para", "text", "P", "ALINEA", "TXT"])
 _REASONS = {
@@ -404,10 +406,10 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         return None if element is title else _REASONS.get(tag)
 
     return Grammar(
-        blocks=frozenset(blocks - {"li", "item", "tr", "row", "td", "th", "entry", "cell"} - _VERBATIM),
+        blocks=frozenset(blocks - {"li", "item"} - _ROWS - _CELLS - _VERBATIM),
         items=frozenset(["li", "item", "listitem"]),
-        rows=frozenset(["tr", "row"]),
-        cells=frozenset(["td", "th", "entry", "cell"]),
+        rows=_ROWS,
+        cells=_CELLS,
         breaks=_BREAKS,
         verbatim=_VERBATIM,
         heading=heading,

@@ -545,6 +545,7 @@ _COLLAB = (
             r"1\textsuperscript{st} Ann Vane \and 2\textsuperscript{nd} Rin Okabe \and Ines Alvor",
             r"Ann Vane & Rin Okabe & Ines Alvor \\ Weir & Quay & Lab",
             r"Ann Vane\affmark[1] \and Rin Okabe\affil{2}, Ines Alvor\affil{1}",
+            r"Ann Vane\affiliationmark{1}, Rin Okabe\affiliationmark{2}, Ines Alvor\authormark{1}",
             r"\textbf{Ann Vane} \quad \textbf{Rin Okabe} \quad \textbf{Ines Alvor}\\ Weir Lab",
         )),
         ("a.txt", "Title: Locks\nAuthor: Ann Vane <a@b.c>, Rin Okabe\n\nText of it.\n", _THREE[:2]),

@@ -76,6 +76,8 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
             "Done."}, ", Weirs are old. Article 1 Weirs stay. Done.", {"celex_id": "3"}),
         *(({name: "Oak leaks."}, "Oak leaks.", {}) for name in (
             "full-text", "articleBody", "opinion_text", "main_text", "doc_text", "judgment", "transcript")),
+        ({"title": {"rendered": "Oak &amp; elm"}, "content": {"rendered": "<p>Old <b>locks</b>.</p>"}},
+         "Oak & elm Old locks.", {}),
         ({"abstract_inverted_index": {"herons": [1], "Grey": [0]}}, "Abstract Grey herons", {}),
     ],
 )  # fmt: skip
@@ -534,6 +536,8 @@ _CITED = "<xref ref-type='bibr'>1</xref>,"
             "<aside id='fn1'>Note.</aside>", "<aside><p class='footnote'>Note.</p></aside>")),
         ("a.html", html("<p>The judg<page-number label='12'>*12</page-number>ment.</p>"), "The judgment."),
         ("a.tei", tei("<u><seg>We mend.</seg><seg>More.</seg></u>"), "We mend. More."),
+        ("a.xml", "<RULE><P>Locks are old here.</P><GPOTABLE><BOXHD><CHED>Site</CHED><CHED>cm</CHED></BOXHD><ROW>"
+                  "<ENT>Goole</ENT><ENT>3</ENT></ROW></GPOTABLE></RULE>", "Locks are old here. Site | cm Goole | 3"),
         ("a.xml", "<x><art><num>第一条</num><p>本法适用于闸门。</p></art></x>", "第一条 本法适用于闸门。"),
         ("a.json", '{"title": "T", "full_text": [{"section_name": "Gates", "paragraphs": ["Oak.", "Elm."]}]}',
          "T Gates Oak. Elm."),
