@@ -174,7 +174,7 @@ _LINE = re.compile(rf"[^{LINE_END}{SOFT_HYPHEN}]*(?:[{LINE_END}{SOFT_HYPHEN}]|$)
 _LEADING_NUMBER = re.compile(r"[A-Z]?\d{1,4}\s+(?=\S)")
 _TRAILING_NUMBER = re.compile(r"(?<=\S)(\s+)[A-Z]?\d{1,4}\s*$")
 _NOTE_MARKS = "\u2217\u2020\u2021\u00a7\u00b6"  # behind a title, in a type of their own
-_DIGITS_BEHIND = re.compile(r"(?<=[^\W_])(?<!\d\d)\d{1,3}")
+_DIGITS_BEHIND = re.compile(r"(?<=[^\W_])(?:(?<!\d\d)\d{1,3}|[-\u2212\u2013]\d{1,3})")  # "10-3" can be 10^-3
 _MARK_BEHIND = re.compile(r"(?<=[^\W\d_]{2})[a-z](?:,[a-z\d])*(?![^\W_])")  # of an institute, behind an author
 _GLUED_MARK = re.compile(r"^(\d{1,3})(?=[^\W\d_])")
 _MIN_ROWS = 8  # lines with a gap that make two columns
@@ -524,12 +524,13 @@ def _with_raised_marks(text_page: _TextPage, text: str, start: int, *, with_lett
     for match in sorted(marks, key=Match.start):
         for place in range(match.start(), match.end()):
             before, here = start + place - 1, start + place
-            if text[place].isalnum() and _size(text_page, here) < _RAISED_SIZE * _size(text_page, before):
+            is_sign = place == match.start() and not text[place].isalnum()
+            if (is_sign or text[place].isalnum()) and _size(text_page, here) < _RAISED_SIZE * _size(text_page, before):
                 if _origin(text_page, here)[1] > _origin(text_page, before)[1] + 0.5:
                     parts += [text[done:place], "^"]
                     done = place
                 break
-            if place > match.start() and not (match.group().isdigit() and text[place - 1].isdigit()):
+            if is_sign or (place > match.start() and not (match.group().isdigit() and text[place - 1].isdigit())):
                 break
     return "".join([*parts, text[done:]])
 

@@ -428,6 +428,16 @@ def test_a_short_left_column_behind_the_right_one_is_read_first(make_pdf: MakePd
     assert text.rindex("left") < text.index("right") and text.count("left") == 5 + n_notes
 
 
+@pytest.mark.parametrize(("mark", "size", "text"), [("-3", 6, "10^-3"), ("-3", 10, "10-3"), ("5", 6, "10^5")])
+def test_raised_numbers_with_a_minus_are_no_range(make_pdf: MakePdf, mark: str, size: float, text: str) -> None:
+    page = [
+        *printed(prose(1), 72, 700),
+        ("10", 72.0, 500.0, 10.0, False),
+        (mark, 83.2, 504.0 - (size > 6) * 4, size, False),
+    ]
+    assert read(make_pdf([page]), "a", "a.pdf").text.split()[-1] == text
+
+
 def test_turned_heads_of_columns_are_text() -> None:
     lines = b"".join(b"BT /F1 10 Tf 72 %d Td (%s) Tj ET\n" % (700 - 12 * row, LINE.encode()) for row in range(9))
     heads = b"".join(
