@@ -65,6 +65,7 @@ _SECTION = re.compile(
     r"|\\begin\{(?P<abstract>abstract)\}|\\end\{abstract\}"
     r"|\\abstract\s{0,9}(?=\{)"
 )
+_MAX_TITLE_CHARS = 2_000  # in source
 _DROPPED = re.compile(
     r"\\begin\{(thebibliography|tikzpicture|CCSXML|filecontents)\*?\}.*?(?:\\end\{\1\*?\}|\Z)", re.DOTALL
 )
@@ -349,7 +350,8 @@ def _parts(body: str) -> Iterator[tuple[str, int, str]]:
         title, level, start = "", 1, match.end()
         if command := match["command"]:
             group = group_at(body, match.end(), closing)
-            if "\n\n" in body[group.start : group.stop]:  # it is closed by the brace of another one
+            size = group.stop - group.start
+            if size > _MAX_TITLE_CHARS or body.find("\n\n", group.start, group.stop) >= 0:  # closed by another brace
                 group = group_at(body, match.end(), {})
             title, level, start = body[group.start : group.stop], _LEVELS[command], group.end
         elif match["abstract"]:

@@ -350,12 +350,14 @@ _TABS = re.compile(
 _ROW = re.compile(r"\\\+((?:[^\n\\]|\\(?!\+|cr(?![A-Za-z])))*+)\\cr(?![A-Za-z])")
 
 
-_TABBING = re.compile(r"\\begin\{tabbing\}.{0,20000}?\\end\{tabbing\}", re.DOTALL)
+_TABBING = re.compile(r"(?=\\(?:begin|end)\{tabbing\})")
+_TAB_STOP = re.compile(r"\\(?:[=><+-]|kill(?![A-Za-z]))")
 
 
 def without_tabs(text: str) -> str:
     """Leave out templates of columns in plain TeX, and stops of tabs, which look like accents."""
-    text = _TABBING.sub(lambda lines: re.sub(r"\\(?:[=><+-]|kill(?![A-Za-z]))", " ", lines.group()), text)
+    parts = _TABBING.split(text) if r"\begin{tabbing}" in text else [text]
+    text = "".join(_TAB_STOP.sub(" ", part) if part.startswith(r"\begin{tabbing}") else part for part in parts)
     is_tabbed = r"\halign" in text or r"\settabs" in text
     return _ROW.sub(r"\n\n\1\n\n", _TABS.sub(r"\1", text)) if is_tabbed else text
 

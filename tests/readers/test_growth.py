@@ -10,8 +10,9 @@ from time import process_time
 import pytest
 
 from engine.readers import FORMATS, Unreadable, patents
-from engine.readers.fields import split_names
+from engine.readers.fields import case_fields, split_names
 from engine.readers.markdown import front_matter
+from engine.readers.markup import parse_safely
 from engine.readers.reader import detected_suffix
 from engine.readers.text import running_text
 from engine.references.extraction import references
@@ -125,6 +126,12 @@ def tex(text: str) -> object:
         (without_readings, "水%s", "｜水《"),
         (lambda text: divide_by(Document.from_text(f"Claims\n\n1. A\n{text}"), Unit.CLAIM), "%s", "[1 "),
         (tex, "\\documentclass{article}\\begin{document}water%s\\end{document}", "\\excludeversion{a}\\begin{a}"),
+        *(
+            (tex, "\\documentclass{article}\\begin{document}water%s}\n\n\\end{document}", unit)
+            for unit in ("\\section{\n", "\\begin{tabbing}", "\\cref{a}\\label{a}")
+        ),
+        (lambda text: parse_safely(text.encode()), "<a>%s&nbsp;</a>", "<x:b y='1'/> & \x02"),
+        (lambda text: case_fields(f"Court\n{text}"), "%s", "19-"),
         (front_matter, "%%%s", " "),
         (split_names, "Ann%sVane", " "),
         (is_contents_line, "water%s a 1", " "),
