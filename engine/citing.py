@@ -15,7 +15,7 @@ import numpy as np
 from engine.errors import QueryError
 from engine.index import Index
 from engine.references.extraction import citations_of, own_references, references
-from engine.references.identifiers import Reference
+from engine.references.identifiers import Mention
 from engine.text.document import Document, Unreadable, section_label
 from engine.text.segmentation import Section, Span, sentence_starts
 
@@ -91,7 +91,7 @@ def with_citing_text(documents: Iterable[Document | Unreadable]) -> Iterator[Doc
         yield _extended(one, sentences[one.doc_id]) if is_cited and isinstance(one, Document) else one
 
 
-def _without_names(text: str, sentence: Span, found: Sequence[Reference]) -> str:
+def _without_names(text: str, sentence: Span, found: Sequence[Mention]) -> str:
     parts, place = list[str](), sentence.start
     for reference in found:
         if place <= reference.span.start and reference.span.stop <= sentence.stop:

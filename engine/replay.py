@@ -37,7 +37,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class HitChange:
     """A hit that differs."""
 
     doc_id: str
@@ -57,7 +57,7 @@ class Differences:
     query: str  # title
     n_hits: int  # documents that are hits of either result
     reasons: tuple[str, ...]  # other changes: of query, encoder, index, parameters
-    changes: tuple[Change, ...]  # in the order of the new ranks, then of the old ranks
+    changes: tuple[HitChange, ...]  # in the order of the new ranks, then of the old ranks
 
     @property
     def is_equal(self) -> bool:
@@ -86,7 +86,7 @@ def compare_results(
 
 def _change(
     old: Values | None, new: Values | None, was_there: Presence | None, is_there: Presence | None
-) -> Change | None:
+) -> HitChange | None:
     shown = new or old
     assert shown is not None, "a name comes from one of the two"
     causes = _causes(old, new)
@@ -99,7 +99,7 @@ def _change(
     )
     if is_same:
         return None
-    return Change(
+    return HitChange(
         shown["id"],
         shown["title"],
         None if old is None else old["rank"],

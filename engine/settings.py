@@ -53,7 +53,7 @@ def setting(default: Any, meaning: str, within: Range | None = None) -> Any:  # 
 
 
 @dataclass(frozen=True)
-class Settings:
+class Checked:
     """Settings whose numbers and choices are checked; None is always allowed.
 
     Raises:

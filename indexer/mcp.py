@@ -29,8 +29,7 @@ from engine.store.partitioned import stored_fields
 from engine.text.document import Document, section_label
 from engine.text.segmentation import Span
 from engine.views import Hit, Result
-from indexer.reading.reader import DocumentReader, ReadLimits
-from indexer.reading.reader import Request as ReadRequest
+from indexer.reading.reader import DocumentReader, ReadLimits, ReadRequest
 from indexer.request_fields import request_fields
 
 MOST_CHARACTERS = 20_000  # of one reading; a model's context is short, a document is not

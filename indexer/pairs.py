@@ -78,7 +78,7 @@ def find_pairs(
         QueryError: the filter cannot be used, or the journal is of another index or other settings.
     """
     started = time.perf_counter()
-    run = _Run(index, settings, progress or (lambda _what, _n_done, _n_documents: None))
+    run = _Pass(index, settings, progress or (lambda _what, _n_done, _n_documents: None))
     if run.lacks_vectors:
         log(f"some documents have no vectors: pairs are scored by words alone; add them: longmatch index {run.folder}")
     with nullcontext() if journal is None else Journal(journal, run.description) as blocks:
@@ -110,7 +110,7 @@ class Edges:
 _COLUMNS: dict[str, type[Any]] = {"queries": np.int64, "targets": np.int64, "scores": np.float64}
 
 
-class _Run:
+class _Pass:
     """One run over one snapshot."""
 
     def __init__(self, index: Index, settings: PairSettings, progress: Progress) -> None:

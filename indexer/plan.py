@@ -54,14 +54,14 @@ from indexer.generation.resources import (
     DiskGuard,
     Footprint,
     IndexOption,
+    MemoryWatch,
     Size,
-    Watch,
     check_factory_option,
     folder_bytes,
     index_options,
     is_exact_factory,
 )
-from indexer.reading.reader import DocumentReader, ReadLimits, Request, is_json_lines
+from indexer.reading.reader import DocumentReader, ReadLimits, ReadRequest, is_json_lines
 
 _MOST = 16  # most units drawn from a stratum
 _LEAST = 6
@@ -78,7 +78,7 @@ _STATISTICS_SHARE = 0.24
 _RUN_SHARE = 1.1
 _PLANNED_RUN_SHARE = 1.3  # for a run that plans first in its own process, which keeps some memory of the plan
 
-Unit: TypeAlias = tuple[Request, int]  # a file, or a line of a file that holds many documents, and its bytes
+Unit: TypeAlias = tuple[ReadRequest, int]  # a file, or a line of a file that holds many documents, and its bytes
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def _is_due(existing: Existing, sample: Sample, factory: str) -> bool:
 class Drawn:
     """A unit of the sample, and the part of its stratum that it represents."""
 
-    request: Request
+    request: ReadRequest
     size_bytes: int
     n_units: float  # units of the stratum for each drawn one, at least 1
     share: float  # bytes of the stratum for each drawn byte, at least 1
@@ -253,7 +253,7 @@ def units_of(paths: Sequence[str] | CorpusFiles, ids: FileIds | None = None) -> 
         if is_json_lines(file.name):
             yield from _lines_of(file, files.fields)
         else:
-            yield Request(str(file), doc_id, fields=files.fields), file.stat().st_size
+            yield ReadRequest(str(file), doc_id, fields=files.fields), file.stat().st_size
 
 
 def _lines_of(file: Path, fields: Fields) -> Iterator[Unit]:
@@ -271,7 +271,7 @@ def _lines(stream: BinaryIO, source: str, fields: Fields) -> Iterator[Unit]:
         while not part.endswith(b"\n") and (part := stream.readline(_MAX_LINE_BYTES)):
             size += len(part)
         if line.strip():
-            yield Request(source, line=line, fields=fields), size
+            yield ReadRequest(source, line=line, fields=fields), size
 
 
 def draw(units: Iterable[Unit], known: Container[str | None] = (), seed: int = 0) -> list[Drawn]:
@@ -318,7 +318,7 @@ def _measured(
     footprint = Footprint()
     held = footprint.own_bytes()
     refuse_memory(settings.memory_bytes, held, encoder.width)
-    with limited_vram(encoder, settings.vram_bytes), Watch(footprint) as watch:
+    with limited_vram(encoder, settings.vram_bytes), MemoryWatch(footprint) as watch:
         if is_on_gpu(encoder):
             forget_peak(encoder)
         with DocumentReader(read_limits) as reader:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from indexer.cluster.session import Cluster
+    from indexer.cluster.session import RayCluster
 
 N_CPUS = 2
 _OPENED = ExitStack()
 
 
-def ray_cluster() -> Cluster:
+def ray_cluster() -> RayCluster:
     """The cluster, which is started for the first test that needs one; skips the test where Ray is missing."""
     if importlib.util.find_spec("ray") is None:
         pytest.skip("ray is not installed")
@@ -24,7 +24,7 @@ def ray_cluster() -> Cluster:
 
 
 @cache
-def _started() -> Cluster:
+def _started() -> RayCluster:
     from indexer.cluster.session import connected
 
     return _OPENED.enter_context(connected("local", N_CPUS))

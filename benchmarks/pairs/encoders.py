@@ -36,8 +36,8 @@ from engine.training.pair_tasks import (
     BACKBONE_RATE,
     HEAD_RATE,
     ContrastSettings,
-    Graph,
     LabelledPair,
+    PairGraph,
     SectionContrast,
     TextPairs,
     TextPairsSettings,
@@ -45,7 +45,7 @@ from engine.training.pair_tasks import (
 from engine.training.selection import RandomRuns, spread_chunks
 from engine.training.task import Task
 from engine.training.trainer import TrainerSettings
-from indexer.training.start import Kind, NewEncoder, Start, StartingEncoder, starting_encoder
+from indexer.training.start import NewEncoder, NewKind, Start, StartingEncoder, starting_encoder
 
 Objectives: TypeAlias = FineTuningSettings | ContrastSettings | TextPairsSettings
 _TOPIC_EPOCHS = 200  # most epochs of topics
@@ -408,7 +408,7 @@ def _sections(
     matches = [pair for pair in train if pair.is_match]
     at = {doc_id: number for number, doc_id in enumerate(sorted(documents_of(matches)))}
     segmented = [encoder.segment(texts[doc_id]) for doc_id in at]
-    graph = Graph(len(at), [(at[pair.first], at[pair.second]) for pair in matches])
+    graph = PairGraph(len(at), [(at[pair.first], at[pair.second]) for pair in matches])
     return SectionContrast(encoder, segmented, graph, settings)
 
 
@@ -447,7 +447,7 @@ def _fine_tuned(encoder: str, _training_tokens: int) -> Recipe:
     return Recipe(Start(encoder), losses, Comparison.COSINE, _BACKBONE_RATE)
 
 
-def _smith(kind: Kind, block: int, pretraining: frozenset[Objective], encoder: str, _training_tokens: int) -> Recipe:
+def _smith(kind: NewKind, block: int, pretraining: frozenset[Objective], encoder: str, _training_tokens: int) -> Recipe:
     """The backbone reads the sentence blocks; the document layers are new, and as wide.
 
     In the paper BERT-base reads the blocks of SMITH-Short, and the sentence encoders of the other SMITHs are pretrained
@@ -467,22 +467,22 @@ def _colde(sizes: Mapping[str, str], learned: ContrastSettings, encoder: str, tr
     max_chunks = max(1, training_tokens // (int(sizes.get("n_sections", "2")) * (_COLDE_CHUNK + 2)))
     own = {"chunk_tokens": str(_COLDE_CHUNK), "max_chunks": str(max_chunks), **sizes}
     # All chunks of a batch have a graph at once; for long documents it fits in memory only with recomputed layers.
-    start = Start(encoder, NewEncoder(Kind.COLDE, sizes=own), checkpoint_gradients=training_tokens > _GRAPH_TOKENS)
+    start = Start(encoder, NewEncoder(NewKind.COLDE, sizes=own), checkpoint_gradients=training_tokens > _GRAPH_TOKENS)
     return Recipe(start, learned, Comparison.COSINE, _BERT_RATE, _HEAD_RATE)
 
 
 def _tde(sizes: Mapping[str, str], encoder: str, _training_tokens: int) -> Recipe:
-    start = Start(encoder, NewEncoder(Kind.TDE, sizes=sizes))
+    start = Start(encoder, NewEncoder(NewKind.TDE, sizes=sizes))
     return Recipe(start, TextPairsSettings(), Comparison.HEAD, BACKBONE_RATE, HEAD_RATE)
 
 
 _PLACELESS = {"n_sections": "1", "without_positions": "true"}
 RECIPES: Mapping[str, Callable[[str, int], Recipe]] = {
     "cosine-infonce": _fine_tuned,
-    "smith-np": partial(_smith, Kind.SMITH, _BLOCK, frozenset()),
-    "smith-wp": partial(_smith, Kind.SMITH, _BLOCK, frozenset({Objective.WORDS})),
-    "smith-wp-sp": partial(_smith, Kind.SMITH, _BLOCK, frozenset(Objective)),
-    "smith-short": partial(_smith, Kind.SMITH_SHORT, _SHORT_BLOCK, frozenset()),
+    "smith-np": partial(_smith, NewKind.SMITH, _BLOCK, frozenset()),
+    "smith-wp": partial(_smith, NewKind.SMITH, _BLOCK, frozenset({Objective.WORDS})),
+    "smith-wp-sp": partial(_smith, NewKind.SMITH, _BLOCK, frozenset(Objective)),
+    "smith-short": partial(_smith, NewKind.SMITH_SHORT, _SHORT_BLOCK, frozenset()),
     "colde": partial(_colde, {}, ContrastSettings()),
     "colde-without-aug": partial(_colde, _PLACELESS, ContrastSettings()),
     "colde-without-lstm": partial(_colde, {"without_lstm": "true"}, ContrastSettings()),

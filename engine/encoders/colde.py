@@ -29,7 +29,7 @@ from engine.encoders.hardware import token_budget_batches
 from engine.encoders.tokenizer import Tokenizer, chunk_document
 from engine.encoders.trainable import TOKEN_BUDGET, Attended, BackboneEncoder, Embedded, pad_chunks
 from engine.errors import DocumentError, EncoderError, EngineError
-from engine.settings import ABOVE_ZERO, COUNT, SHARE, Range, Settings, setting
+from engine.settings import ABOVE_ZERO, COUNT, SHARE, Checked, Range, setting
 from engine.text.document import Document
 from engine.text.segmentation import Chunk, Coverage
 
@@ -145,7 +145,7 @@ class Freeze(StrEnum):
 
 
 @dataclass(frozen=True)
-class ColdeConfig(Settings):
+class ColdeConfig(Checked):
     """Sizes and choices of one CoLDE.
 
     In `paper` and `released` a section, or a document that is read unsplit, is cut into chunks

@@ -59,7 +59,7 @@ from engine.encoders.files import (
 from engine.encoders.hardware import cpu_has_bf16, next_multiple, token_budget_batches
 from engine.encoders.tokenizer import Tokenizer, chunk_document
 from engine.errors import EncoderError, EngineError
-from engine.settings import COUNT, Settings, setting
+from engine.settings import COUNT, Checked, setting
 from engine.text.document import Document
 
 # Entries of config.json that change hidden states, with the only values read here, which are also the defaults.
@@ -162,7 +162,7 @@ class BertSizes:
         return shapes | {f"embeddings.{name}_embeddings.weight": (rows, width) for name, rows in tables.items()}
 
 
-class Graph:
+class BertGraph:
     """The computation of a BERT as OpenVINO's operations: Devlin et al. (2019, arXiv:1810.04805)."""
 
     def __init__(self, sizes: BertSizes, weights: Mapping[str, NDArray[Any]]) -> None:
@@ -245,7 +245,7 @@ def _values(content: NDArray[np.uint8], dtype: str, shape: Sequence[int], data_o
     return part.view({"F16": np.float16, "F32": np.float32}[dtype]).reshape(shape)
 
 
-class Int8Graph(Graph):
+class Int8Graph(BertGraph):
     """The computation with linear layers in int8; attention and layer norms stay in float32."""
 
     def __init__(self, sizes: BertSizes, weights: Mapping[str, NDArray[Any]], ranges: Ranges) -> None:
@@ -276,7 +276,7 @@ class Int8Graph(Graph):
         return self.op.constant(values[None, None].astype(np.float32))
 
 
-class _WatchedGraph(Graph):
+class _WatchedGraph(BertGraph):
     """The computation in float32, which also gives the range of the input of each linear layer."""
 
     def __init__(self, sizes: BertSizes, weights: Mapping[str, NDArray[Any]]) -> None:
@@ -448,7 +448,7 @@ class OpenvinoBert:
             weights = read_weights(self.folder / WEIGHTS_FILE)
             self._words, places, types = (weights.pop(f"embeddings.{name}_embeddings.weight") for name in TABLES)
             self._places = places[self._sizes.first_position :].astype(np.float32) + types[0].astype(np.float32)
-            graph = Graph(self._sizes, weights)
+            graph = BertGraph(self._sizes, weights)
             if self.dtype == "int8":
                 graph = Int8Graph(self._sizes, weights, self._ranges(weights))
             compiled = openvino.Core().compile_model(graph.model(self.pooling), "CPU", settings)
@@ -471,7 +471,7 @@ class OpenvinoBert:
 
 
 @dataclass(frozen=True)
-class MeanConfig(Settings):
+class MeanConfig(Checked):
     """The settings that the vectors of a mean encoder depend on, besides the backbone.
 
     Raises:

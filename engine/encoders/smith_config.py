@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from engine.encoders.encoder import Variant
 from engine.errors import EncoderError, EngineError
-from engine.settings import COUNT, SHARE, Range, Settings, setting
+from engine.settings import COUNT, SHARE, Checked, Range, setting
 
 _MOST_LAYERS = 128
 
@@ -38,7 +38,7 @@ class Activation(StrEnum):
 
 
 @dataclass(frozen=True)
-class SmithConfig(Settings):
+class SmithConfig(Checked):
     """Sizes and choices of one SMITH; by default the `fixed` one.
 
     `variant` determines the choices without a field of their own: the paper and the

@@ -31,7 +31,7 @@ from engine.encoders.files import CONFIG_FILE, read_configuration, read_json
 from engine.encoders.tokenizer import chunk_document
 from engine.encoders.trainable import BackboneEncoder, Embedded, pad_chunks
 from engine.errors import EncoderError, EngineError
-from engine.settings import COUNT, FROM_ZERO, PROBABILITY, Settings, setting
+from engine.settings import COUNT, FROM_ZERO, PROBABILITY, Checked, setting
 from engine.text.document import Document
 from engine.text.segmentation import TokenWindow
 
@@ -261,7 +261,7 @@ def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class TdeConfig(Settings):
+class TdeConfig(Checked):
     """Sizes and choices of one TDE.
 
     `paper` reads every sentence by itself and takes the state of its [CLS]. `fixed`

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from engine.readers.pdf_layout import body_size, pitch_of
 from engine.readers.pdf_lines import Line, without_note_marks
 from engine.text.headings import (
-    Kind,
+    LineKind,
     could_be_title,
     is_contents_line,
     is_part_of_opinion,
@@ -400,14 +400,14 @@ def _levels(lines: Sequence[Line], groups: Sequence[range]) -> list[int]:
     numbers = [parse(_text(lines, group)) for group in groups]
     of_style: dict[_Style, Counter[int]] = {}
     for style, numbered in zip(styles, numbers, strict=True):
-        if numbered is not None and numbered.kind is not Kind.NAMED:
+        if numbered is not None and numbered.kind is not LineKind.NAMED:
             of_style.setdefault(style, Counter())[numbered.level] += 1
     ranks = {style: rank for rank, style in enumerate(sorted(set(styles), reverse=True), start=1)}
     levels = []
     for style, numbered, group in zip(styles, numbers, groups, strict=True):
         if of_style and style not in of_style and _is_unnumbered(_text(lines, group)):
             levels.append(1)  # a known word among numbered headings
-        elif numbered is not None and numbered.kind is not Kind.NAMED:
+        elif numbered is not None and numbered.kind is not LineKind.NAMED:
             levels.append(numbered.level)
         else:
             text = _text(lines, group)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from engine.references.identifiers import Kind, Reference, numbered
+from engine.references.identifiers import Kind, Mention, numbered
 from engine.references.law import cases, statutes
 from engine.text.document import Document
 from engine.text.segmentation import Span
@@ -44,7 +44,7 @@ class CommonReferences:
 @lru_cache(maxsize=4)  # of texts: a query and a target alternate
 def references(
     text: str, kinds: frozenset[Kind] = _EVERY_KIND, works: frozenset[str] | None = None
-) -> tuple[Reference, ...]:
+) -> tuple[Mention, ...]:
     """The references of a text, in its order; those of other kinds or other than some works may be left out.
 
     Time grows with the length.
@@ -52,13 +52,13 @@ def references(
     return tuple(_references(text, kinds, works))
 
 
-def _references(text: str, kinds: frozenset[Kind], works: frozenset[str] | None = None) -> list[Reference]:
+def _references(text: str, kinds: frozenset[Kind], works: frozenset[str] | None = None) -> list[Mention]:
     every = [*cases(text)] if kinds & {Kind.CASE, *_LAW} else []
     if kinds & _LAW:
         every += statutes(text)
     every += numbered(text, kinds, works)
     every.sort(key=lambda reference: (reference.span.start, -reference.span.stop))
-    found: list[Reference] = []
+    found: list[Mention] = []
     for reference in every:
         # "10.48550/arXiv.1706.03762" is found as a DOI and as an arXiv id.
         is_within = bool(found) and found[-1].name == reference.name and reference.span.start < found[-1].span.stop
@@ -93,7 +93,7 @@ def named_works(text: str) -> dict[str, Kind]:
     return {reference.name: reference.kind for reference in _in_name(text) or _in_name(f"Case, {text}")}
 
 
-def citations_of(works: Mapping[str, Kind], text: str) -> list[Reference]:
+def citations_of(works: Mapping[str, Kind], text: str) -> list[Mention]:
     """The references of a text to some works."""
     # All spellings of a name end in the same three digits, so most texts need no extraction.
     if not any(digits[-1][-3:] in text for name in works if (digits := re.findall(r"\d+", name))):
@@ -103,7 +103,7 @@ def citations_of(works: Mapping[str, Kind], text: str) -> list[Reference]:
 
 
 @lru_cache(maxsize=1 << 8)  # those of a query are needed for every hit
-def _in_name(text: str) -> tuple[Reference, ...]:
+def _in_name(text: str) -> tuple[Mention, ...]:
     return tuple(_references(text, _EVERY_KIND))
 
 
@@ -138,7 +138,7 @@ def common_references(query: Document, target: Document, own: Mapping[str, Kind]
     )
 
 
-def _same_works(mentions: Iterable[Reference]) -> dict[str, str]:
+def _same_works(mentions: Iterable[Mention]) -> dict[str, str]:
     """For each place of a case with parallel places the one name of all of them."""
     parents: dict[str, str] = {}
 

@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class Mention:
     """One mention of a work."""
 
     kind: Kind
@@ -45,16 +45,14 @@ class _Form:
     begin: str = ""  # of all names in a series
 
 
-def numbered(text: str, kinds: frozenset[Kind], works: Collection[str] | None = None) -> Iterator[Reference]:
+def numbered(text: str, kinds: frozenset[Kind], works: Collection[str] | None = None) -> Iterator[Mention]:
     """The references of some kinds, form by form; of series, only those that name one of some works."""
     begins = {"", *(name[:4] for name in works)} if works is not None else {"", *_SERIES.values()}
     for form in _FORMS:
         if form.kind in kinds and form.begin in begins and any(map(text.__contains__, form.needles)):
             for match in form.pattern.finditer(text):
                 for name in form.names(match):
-                    yield Reference(
-                        form.kind, name, Span(match.start(), match.start() + len(trimmed(match[0].rstrip())))
-                    )
+                    yield Mention(form.kind, name, Span(match.start(), match.start() + len(trimmed(match[0].rstrip()))))
 
 
 _SERIES = {"RFC": "RFC ", "BCP": "BCP ", "STD": "STD ", "PEP": "PEP ", "EIP": "EIP-", "ERC": "EIP-", "BIP": "BIP-"}

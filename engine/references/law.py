@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.references.identifiers import Kind, Reference
+from engine.references.identifiers import Kind, Mention
 from engine.text.segmentation import Span
 
 _REPORTERS = """
@@ -204,7 +204,7 @@ class _Code:
     is_short: bool = False  # written without a sign
 
 
-def cases(text: str) -> Iterator[Reference]:
+def cases(text: str) -> Iterator[Mention]:
     """Places of cases in reporters, in the order of the text."""
     places = [
         (match, name)
@@ -220,7 +220,7 @@ def cases(text: str) -> Iterator[Reference]:
         known = full.setdefault((match[0].strip(), name), set())
         if match["at"]:
             if len(known) == 1:
-                yield Reference(kind, next(iter(known)), span)
+                yield Mention(kind, next(iter(known)), span)
             continue
         if match["gap"].startswith(","):
             continue
@@ -230,7 +230,7 @@ def cases(text: str) -> Iterator[Reference]:
             continue
         known.add(place)
         is_parallel = beside is not None and beside.kind is kind is Kind.CASE
-        before = Reference(kind, place, span, beside.name if beside is not None and is_parallel else "")
+        before = Mention(kind, place, span, beside.name if beside is not None and is_parallel else "")
         yield before
     yield from _by_year(text)
 
@@ -263,18 +263,18 @@ def _is_parallel(between: str) -> bool:
     )
 
 
-def _by_year(text: str) -> Iterator[Reference]:
+def _by_year(text: str) -> Iterator[Mention]:
     for match in _BY_YEAR.finditer(text):
         reporter = match["reporter"].replace(".", "")
         if normal(reporter) in _NEUTRAL:
             volume = f"{match['volume'].strip()} " if match["volume"] else ""
-            yield Reference(Kind.CASE, f"[{match['year']}] {volume}{reporter} {match['page']}", Span(*match.span()))
+            yield Mention(Kind.CASE, f"[{match['year']}] {volume}{reporter} {match['page']}", Span(*match.span()))
     for match in _AIR.finditer(text):
         court = match["court"].replace(".", "").upper().replace("SUPREME", "SC")
-        yield Reference(Kind.CASE, f"AIR {match['year']} {court} {match['page']}", Span(*match.span()))
+        yield Mention(Kind.CASE, f"AIR {match['year']} {court} {match['page']}", Span(*match.span()))
 
 
-def statutes(text: str) -> Iterator[Reference]:
+def statutes(text: str) -> Iterator[Mention]:
     """Sections of statutes and regulations, rules of courts, and constitutions."""
     found = sorted(_sections(text), key=lambda reference: reference.span.start)
     yield from found
@@ -288,11 +288,11 @@ def statutes(text: str) -> Iterator[Reference]:
             continue
         if len(known := names.get(_plain(number["section"]), set())) == 1:
             ((kind, name),) = known
-            yield Reference(kind, name, Span(sign.start(), number.end("section")))
+            yield Mention(kind, name, Span(sign.start(), number.end("section")))
     yield from _named(text)
 
 
-def _sections(text: str) -> Iterator[Reference]:
+def _sections(text: str) -> Iterator[Mention]:
     """Sections behind the name of their code, or behind "Id."."""
     last: _Code | None = None
     done = 0
@@ -376,7 +376,7 @@ def _of_state(words: list[str]) -> str:
     return " ".join(names) if CODE_WORDS.intersection(names) and len(names) < 7 else ""
 
 
-def _of_titles(text: str) -> Iterator[Reference]:
+def _of_titles(text: str) -> Iterator[Mention]:
     """Sections as in "sections 1331 and 1343 of title 28"."""
     if _TITLE.search(text) is None:
         return
@@ -387,7 +387,7 @@ def _of_titles(text: str) -> Iterator[Reference]:
             name = f"{title['title']} C.F.R." if title["regulation"] else f"{title['title']} U.S.C."
             kind = Kind.REGULATION if title["regulation"] else Kind.STATUTE
             for reference in references:
-                yield Reference(kind, name + reference.name, reference.span)
+                yield Mention(kind, name + reference.name, reference.span)
 
 
 def _past_subdivisions(text: str, at: int) -> int:
@@ -395,7 +395,7 @@ def _past_subdivisions(text: str, at: int) -> int:
     return at if match is None else match.end()
 
 
-def _list(text: str, code: _Code) -> Iterator[Reference]:
+def _list(text: str, code: _Code) -> Iterator[Mention]:
     """The sections behind a code: one, or several behind a double sign."""
     unit = _UNIT.match(text, code.stop)
     if unit is None or not (unit["sign"] or code.is_short):
@@ -416,7 +416,7 @@ def _list(text: str, code: _Code) -> Iterator[Reference]:
         if is_many and not is_range and len(pair := re.split(r"[-–]", section)) == 2 and (whole := _hyphenated(*pair)):
             names = whole
         for name in names:
-            yield Reference(code.kind, f"{code.name} {sign} {name}", Span(start, number.end("section")))
+            yield Mention(code.kind, f"{code.name} {sign} {name}", Span(start, number.end("section")))
         before = names[-1]
         more = _MORE.match(text, number.end())
         if more is None or not (is_many or more["sign"]):
@@ -454,23 +454,23 @@ def _expanded(first: str, last: str) -> list[str]:
     return [last]
 
 
-def _named(text: str) -> Iterator[Reference]:
+def _named(text: str) -> Iterator[Mention]:
     """Constitutions, rules of courts, public laws and European acts."""
     if "Const" in text:
         for match in _CONSTITUTION.finditer(text):
             part = "amend." if match["amendment"] else "art."
             section = f", § {match['section']}" if match["section"] and part == "art." else ""
             number = _roman(int(match["number"])) if match["number"].isdigit() else match["number"]
-            yield Reference(Kind.STATUTE, f"U.S. Const. {part} {number}{section}", Span(*match.span()))
+            yield Mention(Kind.STATUTE, f"U.S. Const. {part} {number}{section}", Span(*match.span()))
     if "Fed" in text:
         for match in _RULE.finditer(text):
             field = {"Evid": "Evid."}.get(match["field"], f"{match['field']}. P.")
-            yield Reference(Kind.STATUTE, f"Fed. R. {field} {match['number']}", Span(*match.span()))
+            yield Mention(Kind.STATUTE, f"Fed. R. {field} {match['number']}", Span(*match.span()))
     for match in _PUBLIC_LAW.finditer(text):
-        yield Reference(Kind.STATUTE, f"Pub. L. {_plain(match['number'])}", Span(*match.span()))
+        yield Mention(Kind.STATUTE, f"Pub. L. {_plain(match['number'])}", Span(*match.span()))
     for match in _EUROPEAN.finditer(text):
         kind = Kind.STATUTE if match["act"] == "Directive" else Kind.REGULATION
-        yield Reference(kind, f"{match['act']} {match['number']}", Span(*match.span()))
+        yield Mention(kind, f"{match['act']} {match['number']}", Span(*match.span()))
 
 
 def _roman(number: int) -> str:

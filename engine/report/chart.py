@@ -51,7 +51,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChartRow:
     """A section, sentence, claim or element of a claim of the query."""
 
     label: str
@@ -65,7 +65,7 @@ class Chart:
     """The chart of one query."""
 
     result: Result
-    rows: tuple[Row, ...]
+    rows: tuple[ChartRow, ...]
     rule: str = ""  # which cells are empty, for people
 
     def shown(self, hit: int) -> float:
@@ -133,10 +133,10 @@ def _shortened(text: str, most: int | None) -> str:
     return text if most is None or len(text) <= most else text[: most - 1].rsplit(" ", 1)[0] + "…"
 
 
-def _row(query: Document, number: int, text: str, cells: tuple[Cell | None, ...]) -> Row:
+def _row(query: Document, number: int, text: str, cells: tuple[Cell | None, ...]) -> ChartRow:
     section = query.sections[number]
     label = section_label(query, number) if section.heading else " > ".join(section.path)
-    return Row(label, pages_label(place_of(query, Span(section.start, section.stop))), text, cells)
+    return ChartRow(label, pages_label(place_of(query, Span(section.start, section.stop))), text, cells)
 
 
 def _column(result: Result, hit: Hit, rows: Sequence[int], lowest: Sequence[_Lowest]) -> list[Cell | None]:
@@ -231,7 +231,7 @@ def chart_docx(chart: Chart, unit: Unit, *, command: str = "") -> bytes:
     return stream.getvalue()
 
 
-def _add_row(cells: Any, row: Row) -> None:  # noqa: ANN401
+def _add_row(cells: Any, row: ChartRow) -> None:  # noqa: ANN401
     first = cells[0].paragraphs[0]
     first.add_run(safe(row.label)).bold = True
     if row.pages:

@@ -227,7 +227,7 @@ _VERBATIM = str.maketrans({"{": "%7B", "}": "%7D", "\\": "%5C", " ": "%20"})  # 
 _KEY = re.compile(r"[^A-Za-z0-9.:+/-]+")
 
 
-class Kind(StrEnum):
+class EntryType(StrEnum):
     """The type of a reference, as far as its metadata shows it."""
 
     ARTICLE = "article"
@@ -236,16 +236,16 @@ class Kind(StrEnum):
     OTHER = "misc"
 
 
-_RIS_TYPES = {Kind.ARTICLE: "JOUR", Kind.PAPER: "CONF", Kind.PATENT: "PAT", Kind.OTHER: "GEN"}
+_RIS_TYPES = {EntryType.ARTICLE: "JOUR", EntryType.PAPER: "CONF", EntryType.PATENT: "PAT", EntryType.OTHER: "GEN"}
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class Publication:
     """The bibliographic data of one document; "" for a field that its metadata lacks."""
 
     key: str  # unique among the references of one file
     doc_id: str
-    kind: Kind
+    kind: EntryType
     title: str
     authors: tuple[str, ...]
     year: str
@@ -255,7 +255,7 @@ class Reference:
     hits: Sequence[tuple[Result, Hit]]
 
 
-def references(results: Iterable[Result]) -> list[Reference]:
+def references(results: Iterable[Result]) -> list[Publication]:
     """A reference for each document among all hits, in order of first occurrence."""
     by_document: dict[str, list[tuple[Result, Hit]]] = {}
     for result in results:
@@ -276,18 +276,18 @@ def ris(results: Iterable[Result]) -> str:
     return "".join(f"{line}\r\n" for line in lines)
 
 
-def _reference(doc_id: str, hits: Sequence[tuple[Result, Hit]], taken: set[str]) -> Reference:
+def _reference(doc_id: str, hits: Sequence[tuple[Result, Hit]], taken: set[str]) -> Publication:
     hit = hits[0][1]
     values = {name.lower(): value for name, value in hit.metadata.items() if value not in (None, "", [])}
     journal, meeting = _first(values, _JOURNALS), _first(values, _MEETINGS)
-    kind = Kind.ARTICLE if journal else Kind.PAPER if meeting else Kind.OTHER
+    kind = EntryType.ARTICLE if journal else EntryType.PAPER if meeting else EntryType.OTHER
     if not journal and not meeting and any(name in values for name in _PATENT_SIGNS):
-        kind = Kind.PATENT
+        kind = EntryType.PATENT
     years = [match.group() for name in _YEARS if (match := _YEAR.search(_text(values.get(name, ""))))]
     plain = {name: _text(values[name]) for name in _PLAIN if name in values}
     if "doi" in plain:
         plain["doi"] = _DOI_PREFIX.sub("", plain["doi"])
-    return Reference(
+    return Publication(
         key=_key(doc_id, taken),
         doc_id=doc_id,
         kind=kind,
@@ -353,9 +353,10 @@ def _text(value: object) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in str(value)).split())
 
 
-def _entry(reference: Reference) -> str:
-    kind = Kind.OTHER if reference.kind is Kind.PATENT else reference.kind  # BibTeX has no entry type for patents
-    venue = "journal" if reference.kind is Kind.ARTICLE else "booktitle"
+def _entry(reference: Publication) -> str:
+    # BibTeX has no entry type for patents.
+    kind = EntryType.OTHER if reference.kind is EntryType.PATENT else reference.kind
+    venue = "journal" if reference.kind is EntryType.ARTICLE else "booktitle"
     renamed = {"issue": "number"}
     fields = {
         # The inner braces keep capitals as they are.
@@ -381,7 +382,7 @@ def _bibtex_name(name: str) -> str:
     return f"{{{escaped}}}" if is_whole else escaped
 
 
-def _ris_lines(reference: Reference) -> list[str]:
+def _ris_lines(reference: Publication) -> list[str]:
     tags = {"volume": "VL", "issue": "IS", "publisher": "PB", "doi": "DO", "url": "UR", "language": "LA"}
     lines = [("TY", _RIS_TYPES[reference.kind]), ("ID", reference.key), ("TI", reference.title)]
     lines += [("AU", name) for name in reference.authors]

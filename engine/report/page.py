@@ -76,7 +76,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownCell:
     """A cell whose match is shown in the report."""
 
     x: int
@@ -98,7 +98,7 @@ class SectionMap:
     rows: tuple[Label, ...]
     columns: tuple[Label, ...]
     shades: tuple[tuple[int, str], ...]  # shade from 1, and the path of all its cells
-    shown: tuple[Shown, ...]
+    shown: tuple[ShownCell, ...]
     is_numbered: bool
     names: tuple[tuple[str, ...], tuple[str, ...]]  # of all sections of query and target
     cells: tuple[tuple[int, int, float], ...]  # row, column and contribution, strongest first
@@ -144,7 +144,7 @@ def section_map(query: Document, target: Document, pairs: PairColumns, shown: Se
         columns=columns,
         shades=_shades(drawn, cell),
         shown=tuple(
-            Shown(
+            ShownCell(
                 column * cell,
                 row * cell,
                 number,
@@ -210,7 +210,7 @@ class Side:
     section: int
     label: str
     pages: str  # of the strongest passage, or of the sentence whose words match
-    excerpts: tuple[tuple[Run, ...], ...]  # with a gap between them
+    excerpts: tuple[tuple[MarkedRun, ...], ...]  # with a gap between them
     is_begun: bool  # the section has text before the first excerpt
     is_ended: bool  # the last excerpt reaches the end of the section
 
@@ -240,7 +240,7 @@ class SectionText:
     pages: str
     contribution: float  # of all pairs that the section takes part in
     matches: tuple[int, ...]
-    runs: tuple[Run, ...]  # a single run without marks if the section has no match
+    runs: tuple[MarkedRun, ...]  # a single run without marks if the section has no match
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,14 +378,14 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class MarkedRun:
     """A stretch of text with the same matches throughout."""
 
     matches: tuple[int, ...]  # numbers of the matches whose passages cover the run, rising
     pieces: tuple[tuple[str, bool], ...]  # text, and whether it is a marked word
 
 
-def marked_runs(text: str, span: Span, marks: Iterable[Mark]) -> list[Run]:
+def marked_runs(text: str, span: Span, marks: Iterable[Mark]) -> list[MarkedRun]:
     """Cut a stretch of a text where marks begin and end."""
     clipped = [
         (max(mark.span.start, span.start), min(mark.span.stop, span.stop), mark)
@@ -410,7 +410,7 @@ def marked_runs(text: str, span: Span, marks: Iterable[Mark]) -> list[Run]:
         if not runs or runs[-1][0] != matches:
             runs.append((matches, []))
         runs[-1][1].append((text[start:stop], n_words > 0))
-    return [Run(matches, tuple(pieces)) for matches, pieces in runs]
+    return [MarkedRun(matches, tuple(pieces)) for matches, pieces in runs]
 
 
 def excerpts(section: Span, focuses: Sequence[Span], margin: int) -> list[Span]:

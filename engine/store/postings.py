@@ -156,15 +156,15 @@ def _parsed(tensors: Mapping[str, NDArray[Any]]) -> Postings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _PostingPart:
     """Postings in the order of documents, before they are sorted by term."""
 
     terms: NDArray[np.uint32]  # (n,)
     rows: NDArray[np.int64]  # (n,) rising
     weights: NDArray[np.uint8]  # (n,)
 
-    def of(self, chosen: slice) -> _Part:
-        return _Part(self.terms[chosen], self.rows[chosen], self.weights[chosen])
+    def of(self, chosen: slice) -> _PostingPart:
+        return _PostingPart(self.terms[chosen], self.rows[chosen], self.weights[chosen])
 
 
 def _least_byte(tables: Iterable[TermTable], statistics: TermStatistics) -> int:
@@ -179,7 +179,7 @@ def _least_byte(tables: Iterable[TermTable], statistics: TermStatistics) -> int:
 
 def _turned(tables: Iterable[TermTable], statistics: TermStatistics, least: int, size: int) -> Iterator[TermPostings]:
     """The postings of blocks of `size` documents, one block after another."""
-    waiting: list[_Part] = []
+    waiting: list[_PostingPart] = []
     first = n_read = 0
     for table in tables:
         waiting.append(_part(table, statistics, least, n_read))
@@ -193,11 +193,11 @@ def _turned(tables: Iterable[TermTable], statistics: TermStatistics, least: int,
         yield _block(waiting, first)
 
 
-def _part(table: TermTable, statistics: TermStatistics, least: int, n_before: int) -> _Part:
+def _part(table: TermTable, statistics: TermStatistics, least: int, n_before: int) -> _PostingPart:
     """Terms and weights that are not left out; rows begin at `n_before`."""
     weights = _bytes(table, statistics)
     is_heavy = weights >= least
-    return _Part(table.terms[is_heavy], table.rows()[is_heavy] + n_before, weights[is_heavy])
+    return _PostingPart(table.terms[is_heavy], table.rows()[is_heavy] + n_before, weights[is_heavy])
 
 
 def _bytes(table: TermTable, statistics: TermStatistics) -> NDArray[np.uint8]:
@@ -208,7 +208,7 @@ def _bytes(table: TermTable, statistics: TermStatistics) -> NDArray[np.uint8]:
     return rounded
 
 
-def _block(parts: list[_Part], first: int) -> TermPostings:
+def _block(parts: list[_PostingPart], first: int) -> TermPostings:
     terms = np.concatenate([part.terms for part in parts])
     rows = np.concatenate([(part.rows - first).astype(np.uint16) for part in parts])
     weights = np.concatenate([part.weights for part in parts])

@@ -12,7 +12,7 @@ from itertools import accumulate, islice, pairwise
 from engine.text.segmentation import Heading
 
 
-class Kind(StrEnum):
+class LineKind(StrEnum):
     """Numbers of one kind are in one sequence."""
 
     DECIMAL = "decimal"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 class Numbered:
     """A line that looks like a numbered heading."""
 
-    kind: Kind
+    kind: LineKind
     number: tuple[int, ...]  # () where only the word before the number counts
     level: int
     title: str  # without the number; may be "" for `Kind.NAMED`
@@ -105,7 +105,7 @@ def _decimal(line: str) -> Numbered | None:
     starts = _starts_title(title) or (len(number) > 1 and bool(match["dot"]) and title[0].islower())
     if not starts or not _is_numbered_title(title):
         return None
-    return Numbered(Kind.DECIMAL, number, len(number), title)
+    return Numbered(LineKind.DECIMAL, number, len(number), title)
 
 
 def _lettered(line: str) -> Numbered | None:
@@ -116,14 +116,14 @@ def _lettered(line: str) -> Numbered | None:
     if not rest and len(match["title"]) < 3:
         return None
     number = (ord(letter) - ord("A") + 1, *(int(part) for part in rest))
-    return Numbered(Kind.LETTER, number, len(number), match["title"])
+    return Numbered(LineKind.LETTER, number, len(number), match["title"])
 
 
 def _roman(line: str) -> Numbered | None:
     match = _ROMAN.match(line)
     if match is None or not _starts_title(match["title"]) or not _is_numbered_title(match["title"]):
         return None
-    return Numbered(Kind.ROMAN, (roman_value(match["number"]),), 1, match["title"])
+    return Numbered(LineKind.ROMAN, (roman_value(match["number"]),), 1, match["title"])
 
 
 def roman_value(digits: str) -> int:
@@ -142,7 +142,7 @@ def _named(line: str) -> Numbered | None:
         return None
     if title and match["mark"] is None and name not in ("§", "§§") and not line[: match.end("name")].isupper():
         return None  # "Section 3 Title" is as often the start of a sentence
-    return Numbered(Kind.NAMED, (), _NAMES[name], title)
+    return Numbered(LineKind.NAMED, (), _NAMES[name], title)
 
 
 _NUMERALS = (
@@ -238,7 +238,7 @@ class _Centred:
 
     @property
     def is_bare(self) -> bool:
-        return self.number is not None and not self.number.title and self.number.kind is not Kind.NAMED
+        return self.number is not None and not self.number.title and self.number.kind is not LineKind.NAMED
 
 
 def is_part_of_opinion(title: str) -> bool:
@@ -358,13 +358,13 @@ def _number(title: str) -> Numbered | None:
     match = _BARE.fullmatch(title)
     if match is None:
         number = parse(title)
-        is_address = number is not None and number.kind is Kind.DECIMAL and "." not in title.split()[0]
+        is_address = number is not None and number.kind is LineKind.DECIMAL and "." not in title.split()[0]
         return None if is_address else number
     if match["roman"]:
-        return Numbered(Kind.ROMAN, (roman_value(match["roman"]),), 1, "")
+        return Numbered(LineKind.ROMAN, (roman_value(match["roman"]),), 1, "")
     if match["letter"]:
-        return Numbered(Kind.LETTER, (ord(match["letter"]) - ord("A") + 1,), 1, "")
-    return Numbered(Kind.DECIMAL, (int(match["decimal"]),), 1, "")
+        return Numbered(LineKind.LETTER, (ord(match["letter"]) - ord("A") + 1,), 1, "")
+    return Numbered(LineKind.DECIMAL, (int(match["decimal"]),), 1, "")
 
 
 def _is_in_capitals(title: str) -> bool:
@@ -404,7 +404,7 @@ def _opening(lines: Sequence[_Centred]) -> list[_Centred]:
         if line.is_bare:  # between the last line of a paragraph and the first of the next
             opens = is_over or not after or after[0].isupper() or not after[0].isalnum()
             is_alone = opens and (is_above or not before or _SENTENCE_END.search(before) is not None)
-            if line.number is not None and line.number.kind is Kind.DECIMAL and not is_above:
+            if line.number is not None and line.number.kind is LineKind.DECIMAL and not is_above:
                 is_alone = is_alone and bool(before and after)  # else a page number
         if is_alone and line.body.strip() and (is_over or line.is_part or _is_prose(line)):
             found.append(line)
@@ -427,7 +427,7 @@ def _is_prose(line: _Centred) -> bool:
 
 def _levels(lines: Sequence[_Centred]) -> Iterator[Heading]:
     """Number the levels: parts of an opinion, then capitals and roman numbers, letters, arabic numbers."""
-    last: dict[Kind, int] = {}
+    last: dict[LineKind, int] = {}
     base, before = 1, ""
     for line in lines:
         level, number = base, line.number
@@ -436,26 +436,26 @@ def _levels(lines: Sequence[_Centred]) -> Iterator[Heading]:
                 continue
             level, base = 1, 2
             last.clear()
-        elif number is None or number.kind is Kind.NAMED:
+        elif number is None or number.kind is LineKind.NAMED:
             level = base if number is None else number.level
-            last.pop(Kind.LETTER, None)
-            last.pop(Kind.DECIMAL, None)
+            last.pop(LineKind.LETTER, None)
+            last.pop(LineKind.DECIMAL, None)
         else:
             kind, value = number.kind, number.number[0]
             if (
-                kind is Kind.ROMAN
+                kind is LineKind.ROMAN
                 and len(line.title.rstrip(".")) == 1
-                and last.get(Kind.LETTER) == ord(line.title[0]) - 65
+                and last.get(LineKind.LETTER) == ord(line.title[0]) - 65
             ):
-                kind, value = Kind.LETTER, ord(line.title[0]) - 64
-            order = (Kind.ROMAN, Kind.LETTER, Kind.DECIMAL)
+                kind, value = LineKind.LETTER, ord(line.title[0]) - 64
+            order = (LineKind.ROMAN, LineKind.LETTER, LineKind.DECIMAL)
             above = [other for other in order[: order.index(kind)] if other in last]
             is_new = (
                 value == last.get(kind, 0)
                 if len(number.number) > 1
                 else last.get(kind, 0) < value <= last.get(kind, 0) + 2
             )
-            if not is_new or (line.is_bare and kind is not Kind.ROMAN and not above):
+            if not is_new or (line.is_bare and kind is not LineKind.ROMAN and not above):
                 continue
             level += len(above) + len(number.number) - 1
             last = {other: last[other] for other in above} | {kind: value}
@@ -604,24 +604,24 @@ def _without_lists(pairs: list[tuple[_Line, Numbered]], text: str) -> list[tuple
 
 def _in_sequence(found: Iterable[tuple[_Line, Numbered]]) -> Iterator[Heading]:
     """Keep numbers that continue the last number of their kind; numbers of lists and citations seldom do."""
-    last: dict[Kind, tuple[int, ...]] = {}
+    last: dict[LineKind, tuple[int, ...]] = {}
     for line, numbered in found:
         kind, level = numbered.kind, numbered.level
-        if kind is Kind.NAMED:
+        if kind is LineKind.NAMED:
             if level < 3:
                 last.clear()
         elif not _goes_on(last, numbered):
             continue
         else:
-            if kind is Kind.ROMAN:
-                last.pop(Kind.LETTER, None)
+            if kind is LineKind.ROMAN:
+                last.pop(LineKind.LETTER, None)
             last[kind] = numbered.number
-            level += kind is Kind.LETTER and Kind.ROMAN in last
+            level += kind is LineKind.LETTER and LineKind.ROMAN in last
         yield Heading(line.text.strip(), level, line.start)
 
 
-def _goes_on(last: dict[Kind, tuple[int, ...]], numbered: Numbered) -> bool:
-    if numbered.kind is Kind.LETTER and len(numbered.number) == 1 and not last:
+def _goes_on(last: dict[LineKind, tuple[int, ...]], numbered: Numbered) -> bool:
+    if numbered.kind is LineKind.LETTER and len(numbered.number) == 1 and not last:
         return False  # "A. Cooper"
     before = last.get(numbered.kind, (-1,))
     return before < numbered.number and numbered.number[0] <= max(before[0], 0) + 3

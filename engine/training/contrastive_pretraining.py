@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.trainable import TOKEN_BUDGET, Embedded, MeanEncoder, TrainableEncoder
 from engine.errors import TrainingError
-from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Settings, setting
+from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Checked, setting
 from engine.training.losses import contrastive_tension, info_nce
 from engine.training.masked_words import MaskedWordLoss, backbone_of
 from engine.training.task import Backward, backward_in_groups, full_precision, step_generator, tokens_read
@@ -23,7 +23,7 @@ _INITIAL_STD = 0.02
 
 
 @dataclass(frozen=True)
-class ViewsSettings(Settings):
+class ViewsSettings(Checked):
     """Settings of the loss; DocSplit has a weight of 0.1 for masked words.
 
     Raises:

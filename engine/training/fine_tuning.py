@@ -20,7 +20,7 @@ from torch.nn.functional import normalize
 from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.trainable import Embedded, TrainableEncoder
 from engine.errors import TrainingError
-from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Range, Settings, setting
+from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Checked, Range, setting
 from engine.training.corpus import TrainingCorpus, segmented
 from engine.training.losses import (
     ScaledCosine,
@@ -102,7 +102,7 @@ DEFAULT_LOSSES: Mapping[Loss, float] = {Loss.MAXSIM: 1.0, Loss.DOCUMENT: 0.3}
 
 
 @dataclass(frozen=True)
-class FineTuningSettings(Settings):
+class FineTuningSettings(Checked):
     """Settings of batches and losses; the defaults were the best on valid of those tried.
 
     Raises:

@@ -46,7 +46,7 @@ VALID = "valid "  # before the name of a metric
 MEAN = "mean"  # in place of the name of a corpus: the mean over corpora
 
 
-class Row(NamedTuple):
+class Number(NamedTuple):
     """One number of a run."""
 
     step: int
@@ -62,9 +62,9 @@ class Series:
     values: NDArray[np.float64]  # (N,)
 
 
-def rows_of(step: int, values: Mapping[str, float]) -> list[Row]:
+def rows_of(step: int, values: Mapping[str, float]) -> list[Number]:
     """A row for each number, by name."""
-    return [Row(step, name, value) for name, value in values.items()]
+    return [Number(step, name, value) for name, value in values.items()]
 
 
 def validation_values(metric: str, by_corpus: Mapping[str, float]) -> dict[str, float]:
@@ -76,13 +76,14 @@ def validation_values(metric: str, by_corpus: Mapping[str, float]) -> dict[str, 
 class History:
     """The rows of one run."""
 
-    def __init__(self, rows: Iterable[Row] = ()) -> None:
+    def __init__(self, rows: Iterable[Number] = ()) -> None:
         self.rows = tuple(rows)
 
     def write(self, path: Path) -> None:
         """Write a file, which is replaced in one piece."""
         stream = io.StringIO(newline="")
-        csv.writer(stream).writerows([Row._fields, *self.rows])  # a float is written by `repr`, and read back the same
+        # A float is written by `repr`, and read back the same.
+        csv.writer(stream).writerows([Number._fields, *self.rows])
         content = stream.getvalue().encode()
         write_durably(path, lambda unfinished: unfinished.write_bytes(content))
 
@@ -94,7 +95,7 @@ class History:
 
     def group(self, head: str) -> dict[str, Series]:
         """The series whose names begin with `head`, by the rest after the slash; "" where there is no slash."""
-        rows: dict[str, list[Row]] = {}
+        rows: dict[str, list[Number]] = {}
         for row in self.rows:
             own_head, _, tail = row.name.partition("/")
             if own_head == head:
@@ -113,7 +114,7 @@ class History:
         return int(means.steps[np.nanargmax(means.values)])
 
 
-def _series(rows: list[Row]) -> Series:
+def _series(rows: list[Number]) -> Series:
     return Series(np.array([row.step for row in rows], np.int64), np.array([row.value for row in rows], np.float64))
 
 

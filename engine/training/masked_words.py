@@ -22,7 +22,7 @@ from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.smith import SmithEncoder, document_windows
 from engine.encoders.trainable import TOKEN_BUDGET, TrainableEncoder, pad_chunks
 from engine.errors import TrainingError
-from engine.settings import ABOVE_ZERO, COUNT, Settings, setting
+from engine.settings import ABOVE_ZERO, COUNT, Checked, setting
 from engine.text.segmentation import TokenWindow
 from engine.training.task import Backward, epoch_slice, full_precision, step_generator
 from engine.training.views import ViewPairs
@@ -277,7 +277,7 @@ class WordReduction(StrEnum):
 
 
 @dataclass(frozen=True)
-class SmithSettings(Settings):
+class SmithSettings(Checked):
     """Settings of the pretraining; {wp} is SMITH-WP, {wp, sp} SMITH-WP+SP."""
 
     tasks: frozenset[Objective] | None = setting(

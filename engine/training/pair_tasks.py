@@ -21,7 +21,7 @@ from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.tde import TdeEncoder, TdeModule
 from engine.encoders.trainable import Embedded
 from engine.errors import TrainingError
-from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, PROBABILITY, Range, Settings, setting
+from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, PROBABILITY, Checked, Range, setting
 from engine.training.losses import SMITH_SCALE, bce_of_cosine, supervised_contrastive
 from engine.training.selection import keep_chunks
 from engine.training.task import Backward, backward_in_groups, epoch_slice, full_precision, step_generator, tokens_read
@@ -30,7 +30,7 @@ Pairs = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class ContrastSettings(Settings):
+class ContrastSettings(Checked):
     """Settings of the batches, and the choice of the loss."""
 
     n_classes: int = setting(25, "P: classes of a batch, or documents drawn with their neighbours", COUNT)
@@ -80,7 +80,7 @@ class Classes:
         return own[:, None] == own, np.zeros((len(own), len(own)), np.bool_)
 
 
-class Graph:
+class PairGraph:
     """Documents of a pair belong together; documents that share a neighbour may, so they are not negatives.
 
     The "sets of similar papers" of the paper (section 4.1.1) are not classes where the sets
@@ -245,7 +245,7 @@ class LabelledPair:
 
 
 @dataclass(frozen=True)
-class TextPairsSettings(Settings):
+class TextPairsSettings(Checked):
     """Settings of the training of a TDE; the paper gives only the temperature."""
 
     batch_pairs: int = setting(8, "pairs of a batch", COUNT)

@@ -39,7 +39,7 @@ from engine.scoring.evidence import (
     reference_threshold,
     thresholds,
 )
-from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Settings, setting
+from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Checked, setting
 from engine.text.document import Document
 from engine.training.corpus import Judgments, TrainingCorpus, readable
 from engine.training.history import (
@@ -49,7 +49,7 @@ from engine.training.history import (
     MEAN,
     SECONDS,
     History,
-    Row,
+    Number,
     rows_of,
     validation_values,
 )
@@ -182,7 +182,7 @@ _MODULE_FILE, _STATE_FILE = "model.safetensors", "trainer_state.json"
 
 
 @dataclass(frozen=True)
-class TrainerSettings(Settings):
+class TrainerSettings(Checked):
     """Length and speed of a run; the task defines the loss."""
 
     steps: int = setting(300, "updates of the parameters", COUNT)
@@ -509,7 +509,7 @@ def _damaged(checkpoint: Path, error: Exception) -> TrainingError:
 
 
 def _history(state: Any) -> History:  # noqa: ANN401
-    return History(Row(**entry) for entry in state.log_history)
+    return History(Number(**entry) for entry in state.log_history)
 
 
 def _last(state: Any, name: str) -> float | None:  # noqa: ANN401

@@ -42,18 +42,18 @@ _PAIR_BYTES, _ROW_BYTES = 64, 80
 
 
 @dataclass(frozen=True)
-class SectionShares:
+class TermShares:
     """The share of the occurrences of each term that is in each section of one text; a row for each that is not 0."""
 
     terms: NDArray[np.int64]  # (n,) 0 to T-1, rising
     sections: NDArray[np.int64]  # (n,) rising for each term
     shares: NDArray[np.float64]  # (n,) of each term they sum to 1
 
-    def of_terms(self, terms: NDArray[np.int64]) -> SectionShares:
+    def of_terms(self, terms: NDArray[np.int64]) -> TermShares:
         """The rows of some rising terms, which are numbered from 0."""
         firsts, stops = np.searchsorted(self.terms, terms), np.searchsorted(self.terms, terms, side="right")
         at = ranges(firsts, stops - firsts)
-        return SectionShares(np.repeat(np.arange(len(terms)), stops - firsts), self.sections[at], self.shares[at])
+        return TermShares(np.repeat(np.arange(len(terms)), stops - firsts), self.sections[at], self.shares[at])
 
 
 class Mixture:
@@ -61,8 +61,8 @@ class Mixture:
 
     def __init__(
         self,
-        query: SectionShares,
-        target: SectionShares,
+        query: TermShares,
+        target: TermShares,
         contributions: NDArray[np.float64],
         passages: NDArray[np.float64],
         rounds: int = ROUNDS,
@@ -117,7 +117,7 @@ class Mixture:
         return terms[is_there], self._scales[mine[is_there]] * shares * weight
 
 
-def is_long(query: SectionShares, target: SectionShares, shape: tuple[int, int]) -> bool:
+def is_long(query: TermShares, target: TermShares, shape: tuple[int, int]) -> bool:
     """Whether two texts have more pairs of sections (A, B), or terms in pairs, than a `Mixture` takes."""
     n_terms = 1 + int(query.terms.max(initial=0))
     n_rows = np.bincount(target.terms, minlength=n_terms)[query.terms].sum()
@@ -129,8 +129,8 @@ class DividedMixture:
 
     def __init__(
         self,
-        query: SectionShares,
-        target: SectionShares,
+        query: TermShares,
+        target: TermShares,
         contributions: NDArray[np.float64],
         passages: NDArray[np.float64],
         n_columns: int,
@@ -169,6 +169,6 @@ class DividedMixture:
         return self._last[1:]
 
 
-def _undivided(n_terms: int) -> SectionShares:
+def _undivided(n_terms: int) -> TermShares:
     """The shares of terms in a text of one section."""
-    return SectionShares(np.arange(n_terms), np.zeros(n_terms, np.int64), np.ones(n_terms))
+    return TermShares(np.arange(n_terms), np.zeros(n_terms, np.int64), np.ones(n_terms))

@@ -23,7 +23,7 @@ from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.segmentation import Span, sentence_starts
 from engine.words.apart import Sections, ranges, repeats
 from engine.words.counts import MOST_COUNT, TermTable
-from engine.words.mixture import SectionShares
+from engine.words.mixture import TermShares
 from engine.words.segmenter import Terms, segmenter_of
 from engine.words.wording import hollow_phrases
 
@@ -104,7 +104,7 @@ class TermPlaces:
 
     def shares(
         self, keys: NDArray[np.int64], title: Span | None, weights: NDArray[np.float64] | None = None
-    ) -> SectionShares:
+    ) -> TermShares:
         """The share of the occurrences of each term that is in each section.
 
         Args:
@@ -117,7 +117,7 @@ class TermPlaces:
         own = sections[rows]
         counted = counts[rows] if weights is None else counts[rows] * weights[own]
         shares = counted / np.bincount(terms, counted, minlength=len(keys))[terms]
-        return SectionShares(terms, own, shares)
+        return TermShares(terms, own, shares)
 
     def mean_weights(
         self, keys: NDArray[np.int64], title: Span | None, weights: NDArray[np.float64]

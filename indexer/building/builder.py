@@ -50,7 +50,7 @@ from indexer.generation.resources import (
     AUTO,
     DiskGuard,
     Footprint,
-    Watch,
+    MemoryWatch,
     check_factory_option,
     folder_bytes,
     network_note,
@@ -329,7 +329,7 @@ class _Run:
         disk, footprint = DiskGuard(self.folder, settings.disk_bytes), Footprint()
         width = target.parts[0].width
         refuse_memory(settings.memory_bytes, footprint.own_bytes(), width)
-        with Watch(footprint) as watch, limited_vram(used, settings.vram_bytes):
+        with MemoryWatch(footprint) as watch, limited_vram(used, settings.vram_bytes):
             batch_chars = fit_batches(left_beside(settings.memory_bytes, footprint), width)
             activity = Activity(BuildReport(), progress)
             pipelines = [

@@ -38,7 +38,7 @@ from engine.readers.fields import USUAL, Fields
 from engine.readers.latex_source import is_fragment
 from engine.readers.reader import included_files
 from engine.text.document import Document, MetadataValue
-from indexer.reading.reader import DocumentReader, Request, is_json_lines
+from indexer.reading.reader import DocumentReader, ReadRequest, is_json_lines
 
 DATABASE = "zotero.sqlite"
 _LINKED_FILE = 2
@@ -395,7 +395,7 @@ def read_corpus(
     files = paths if isinstance(paths, CorpusFiles) else list_corpus(paths)
     if files.reads_stdin:
         yield from with_prefix(ids.prefix, jsonl.stream(sys.stdin.buffer, "stdin", files.fields))
-    requests = [Request(str(file), doc_id, fields=files.fields) for file, doc_id in files.named(ids)]
+    requests = [ReadRequest(str(file), doc_id, fields=files.fields) for file, doc_id in files.named(ids)]
     if requests:
         with nullcontext(reader) if reader is not None else DocumentReader() as used:
             for document in _read(requests, used, ids.prefix):
@@ -403,7 +403,7 @@ def read_corpus(
                 yield document if item is None or isinstance(document, Unreadable) else item.of(document)
 
 
-def _read(requests: Sequence[Request], reader: DocumentReader, prefix: str) -> Iterator[Document | Unreadable]:
+def _read(requests: Sequence[ReadRequest], reader: DocumentReader, prefix: str) -> Iterator[Document | Unreadable]:
     """The documents of files, those of JSON lines with the prefix in front of their own doc_ids."""
     if not prefix:
         yield from reader.read(requests)
@@ -423,7 +423,7 @@ def with_prefix(prefix: str, documents: Iterator[Document | Unreadable]) -> Iter
 class Retry:
     """The failures of an index: requests to read again, and the other failures with a reason each."""
 
-    requests: list[Request] = field(default_factory=list)
+    requests: list[ReadRequest] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)  # source and reason
 
 
@@ -445,7 +445,7 @@ def find_failed(index: Path) -> Retry:
         if reason:
             retry.left_out.append((source, reason))
         else:
-            retry.requests.append(Request(source, doc_id))
+            retry.requests.append(ReadRequest(source, doc_id))
     return retry
 
 

@@ -49,7 +49,7 @@ Encode: TypeAlias = Callable[[list[SegmentedDocument]], list[EncodedDocument]]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedDocument:
     """A document on its way into the index, with stored vectors of some of its chunks."""
 
     document: Document
@@ -74,7 +74,7 @@ class Reuse:
         self._log = log
         self._shards: dict[int, ShardSet] = {}  # numbers are used once, and a shard never changes
 
-    def of(self, prepared: Prepared, document_id: int) -> Prepared:
+    def of(self, prepared: PreparedDocument, document_id: int) -> PreparedDocument:
         """Compare a document with its stored version, chunk by chunk.
 
         A document that would be encoded later is segmented here if `LEAST_SHARE` of its chunks have vectors.
@@ -141,7 +141,7 @@ def can_reuse(writer: Writer, encoder: Encoder) -> bool:
     return encoder.has_independent_chunks and bound == encoder.fingerprint
 
 
-def encode_prepared(encoder: Encoder, batch: Sequence[Prepared], encode: Encode) -> list[EncodedDocument]:
+def encode_prepared(encoder: Encoder, batch: Sequence[PreparedDocument], encode: Encode) -> list[EncodedDocument]:
     """Encode the chunks without vectors of segmented documents."""
     parts = [_without_vectors(prepared) for prepared in batch]
     due = [part for part in parts if part.chunks]
@@ -156,12 +156,12 @@ def encode_prepared(encoder: Encoder, batch: Sequence[Prepared], encode: Encode)
     return vectors
 
 
-def _segmented(prepared: Prepared) -> SegmentedDocument:
+def _segmented(prepared: PreparedDocument) -> SegmentedDocument:
     assert prepared.segmented is not None
     return prepared.segmented
 
 
-def _without_vectors(prepared: Prepared) -> SegmentedDocument:
+def _without_vectors(prepared: PreparedDocument) -> SegmentedDocument:
     """The document with only the chunks that must be encoded."""
     segmented, reused = _segmented(prepared), set(prepared.places.tolist())
     due = [place for place in range(len(segmented.chunks)) if place not in reused]
@@ -171,7 +171,7 @@ def _without_vectors(prepared: Prepared) -> SegmentedDocument:
     return replace(segmented, chunks=chunks, token_ids=ids, title_ids=title_ids)
 
 
-def _joined(prepared: Prepared, rows: NDArray[np.float16], encoded: Vectors | None) -> Vectors:
+def _joined(prepared: PreparedDocument, rows: NDArray[np.float16], encoded: Vectors | None) -> Vectors:
     """(C, D) stored and new chunk vectors in reading order."""
     is_new = np.ones(len(_segmented(prepared).chunks), bool)
     is_new[prepared.places] = False
@@ -190,7 +190,7 @@ _BYTES_PER_TOKEN = 4.4  # of text, to estimate the tokens of a document that no 
 
 Item = TypeVar("Item")
 Read: TypeAlias = Document | Unreadable
-_Batch: TypeAlias = tuple[list[Prepared], WordTables]  # documents that are committed together, and their terms
+_Batch: TypeAlias = tuple[list[PreparedDocument], WordTables]  # documents that are committed together, and their terms
 StoredBatch: TypeAlias = list[tuple[int, Document]]  # catalog ids and documents that get their vectors together
 BatchVectors: TypeAlias = list[EncodedDocument | Unreadable]  # of each document of a batch; a failure has no token
 EncodeBatches: TypeAlias = Callable[[Iterator[StoredBatch]], Iterator[tuple[StoredBatch, BatchVectors, float]]]
@@ -321,10 +321,10 @@ class Pipeline:
         for prepared in groups(self._due(documents), lambda due: len(due.document.text), self.batch_chars):
             yield self._counted(prepared)
 
-    def _counted(self, prepared: list[Prepared]) -> _Batch:
+    def _counted(self, prepared: list[PreparedDocument]) -> _Batch:
         return prepared, self.writer.count_words([each.document for each in prepared])
 
-    def _due(self, documents: Iterable[Read]) -> Iterator[Prepared]:
+    def _due(self, documents: Iterable[Read]) -> Iterator[PreparedDocument]:
         for document, known in self._changed(documents):
             try:
                 prepared = self._prepared(document, known)
@@ -335,12 +335,12 @@ class Pipeline:
             self.activity.n_read += 1
             yield prepared
 
-    def _prepared(self, document: Document, known: Indexed | None = None) -> Prepared:
+    def _prepared(self, document: Document, known: Indexed | None = None) -> PreparedDocument:
         """A document cut into chunks unless it is encoded later, with stored vectors from `known`."""
         if self.encoder is None and not any(character.isalnum() for character in document.text):
             raise DocumentError("no text that has a word; leave the document out")
         segmented = None if self.encoder is None or self._encodes_later else self.encoder.segment(document)
-        prepared = Prepared(document, segmented, is_replacement=known is not None)
+        prepared = PreparedDocument(document, segmented, is_replacement=known is not None)
         return prepared if self._reuse is None or known is None else self._reuse.of(prepared, known.id)
 
     def _changed(self, documents: Iterable[Read]) -> Iterator[tuple[Document, Indexed | None]]:
@@ -417,7 +417,7 @@ class Pipeline:
         self.report.n_tokens += sum(document.coverage.tokens_read for document in encoded)
         self.report.n_chunks += sum(len(document.chunks) for document in encoded)
 
-    def _vectors(self, batch: Sequence[Prepared]) -> list[EncodedDocument]:
+    def _vectors(self, batch: Sequence[PreparedDocument]) -> list[EncodedDocument]:
         """The vectors of a batch; placeholders without vectors for documents that are encoded later."""
         due = [prepared for prepared in batch if prepared.segmented is not None]
         encoded = iter(encode_prepared(self.encoder, due, self._encode) if self.encoder is not None else [])

@@ -29,7 +29,7 @@ from indexer.cli.options import (
     typed_command,
 )
 from indexer.cli.output import (
-    Shown,
+    Output,
     check_picture,
     checked_output,
     emit,
@@ -72,14 +72,14 @@ if TYPE_CHECKING:
 @format_option(["table", "json", "html"])
 @file_options
 @device_option
-@collected(shown=Shown)
+@collected(shown=Output)
 def compare(
     documents: tuple[str, ...],
     index: Path | None,
     doc_id: str | None,
     encoder: str | None,
     request: Request,
-    shown: Shown,
+    shown: Output,
     reading: Reading,
     device: str | None,
 ) -> None:
@@ -135,7 +135,7 @@ def _check_use(documents: tuple[str, ...], index: Path | None, doc_id: str | Non
         raise click.UsageError(f"{named} named; use: longmatch compare {use}")
 
 
-def _print_changes(result: Result, shown: Shown) -> None:
+def _print_changes(result: Result, shown: Output) -> None:
     from engine.report.changes import changes_dict, changes_html, changes_lines, changes_of
     from engine.report.contract import envelope, result_dict
 
@@ -197,13 +197,13 @@ def _checked_least(_context: click.Context, _parameter: click.Parameter, value: 
 @format_option(["html", "csv", "docx"])
 @file_options
 @device_option
-@collected(wanted=_Wanted, shown=Shown)
+@collected(wanted=_Wanted, shown=Output)
 def chart(
     index: Path,
     document: str | None,
     doc_id: str | None,
     wanted: _Wanted,
-    shown: Shown,
+    shown: Output,
     reading: Reading,
     device: str | None,
 ) -> None:

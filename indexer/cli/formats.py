@@ -17,7 +17,7 @@ from engine.report.table import N_NOVELTY_PAIRS, N_PAIRS, matrix_lines, no_hits,
 from engine.result import JointResult, Result, SectionMatrix
 from engine.text.cleaning import json_text, safe
 from indexer.cli.options import typed_command
-from indexer.cli.output import Shown, emit, emit_lines
+from indexer.cli.output import Output, emit, emit_lines
 
 RUN_TAG = "longmatch"
 
@@ -37,7 +37,7 @@ def no_hits_notes(answers: Sequence[Answer]) -> list[str]:
     return [f"{it.query.title}: {no_hits(it)}" for it in results if not it.hits and it.sections is None]
 
 
-def print_answers(answers: Sequence[Answer], shown: Shown) -> None:
+def print_answers(answers: Sequence[Answer], shown: Output) -> None:
     """Write answers in the format of the command to a file or to standard output."""
     if shown.form == "table":
         emit_lines(partial(_table, answers, shown.n_pairs), shown.output)
@@ -45,7 +45,7 @@ def print_answers(answers: Sequence[Answer], shown: Shown) -> None:
         emit(render(answers, shown.form, shown.n_pairs), shown.output)
 
 
-def print_joint(result: JointResult, shown: Shown) -> None:
+def print_joint(result: JointResult, shown: Output) -> None:
     """Write a result of several documents as table, JSON or a line of JSON, to a file or to standard output."""
     from engine.report.table import joint_dict, joint_lines
 

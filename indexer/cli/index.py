@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from indexer.building.corpus import CorpusFiles, FileIds
     from indexer.building.report import BuildReport
     from indexer.plan import Plan
-    from indexer.reading.reader import DocumentReader, Request
+    from indexer.reading.reader import DocumentReader, ReadRequest
 
 _LANGUAGE_OF_ENCODER = "english"  # of the bundled one
 _WAYS_LOGGED = {  # before a run
@@ -274,7 +274,7 @@ class _Corpus:
 
     paths: tuple[str, ...] = ()
     ids: FileIds | None = None
-    requests: Sequence[Request] = ()
+    requests: Sequence[ReadRequest] = ()
     left_out: Sequence[tuple[str, str]] = ()
     files: CorpusFiles | None = None
 

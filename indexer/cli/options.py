@@ -377,10 +377,10 @@ def read_named(
     if reader is None:
         return
     # Loads the readers, which takes a third of a second; searches by text and by id do not need them.
-    from indexer.reading.reader import Request
+    from indexer.reading.reader import ReadRequest
 
     for name in names:
-        yield from _read_standard_input(reader, suffix) if name == STDIN else reader.read([Request(name)])
+        yield from _read_standard_input(reader, suffix) if name == STDIN else reader.read([ReadRequest(name)])
 
 
 def read_each(names: Sequence[str], reading: Reading) -> list[Document]:
@@ -452,7 +452,7 @@ def _read_standard_input(reader: DocumentReader, suffix: str | None) -> Iterator
     """Read the documents on standard input: one, or several of JSON lines."""
     from engine.errors import DocumentError
     from engine.readers.reader import detected_suffix
-    from indexer.reading.reader import Request
+    from indexer.reading.reader import ReadRequest
 
     with tempfile.TemporaryDirectory(prefix="longmatch-") as folder:
         # In a folder of its own, so that a LaTeX file includes no other.
@@ -464,5 +464,5 @@ def _read_standard_input(reader: DocumentReader, suffix: str | None) -> Iterator
         except DocumentError as error:
             yield Unreadable(_NAME_OF_STDIN, str(error), _NAME_OF_STDIN)
             return
-        for one in reader.read([Request(str(named))]):
+        for one in reader.read([ReadRequest(str(named))]):
             yield replace(one, source=one.source.replace(str(named), _NAME_OF_STDIN, 1))

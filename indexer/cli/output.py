@@ -172,7 +172,7 @@ DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Output:
     """What a command prints of its results, in which format, and where to."""
 
     form: str

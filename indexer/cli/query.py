@@ -27,7 +27,7 @@ from indexer.cli.options import (
     search_device_option,
 )
 from indexer.cli.output import (
-    Shown,
+    Output,
     checked_output,
     file_options,
     format_option,
@@ -84,13 +84,13 @@ class _Named:
 @file_options
 @log_option
 @search_device_option
-@collected(shown=Shown, named=_Named)
+@collected(shown=Output, named=_Named)
 def query(
     index: Path,
     named: _Named,
     request: Request,
     ray_address: str | None,
-    shown: Shown,
+    shown: Output,
     log_file: Path | None,
     reading: Reading,
     device: str | None,
@@ -150,7 +150,7 @@ def _unlike(index: Index, name: str, reader: DocumentReader | None) -> Document 
     return only_document(name, list(read_named([name], reader, None)))
 
 
-def _print_joint(result: JointResult, shown: Shown) -> None:
+def _print_joint(result: JointResult, shown: Output) -> None:
     from indexer.cli.formats import print_joint
 
     if result.copies:
@@ -158,7 +158,7 @@ def _print_joint(result: JointResult, shown: Shown) -> None:
     print_joint(result, shown)
 
 
-def _check_use(names: _Named, request: Request, shown: Shown) -> None:
+def _check_use(names: _Named, request: Request, shown: Output) -> None:
     """Check that the options go together.
 
     Raises:
@@ -217,7 +217,7 @@ NOTHING_NEW = 4  # exit status
 @format_option(["table", "jsonl", "html"])
 @file_options
 @search_device_option
-@collected(shown=Shown)
+@collected(shown=Output)
 def watch(
     index: Path,
     documents: tuple[str, ...],
@@ -225,7 +225,7 @@ def watch(
     texts: tuple[str, ...],
     state: Path,
     request: Request,
-    shown: Shown,
+    shown: Output,
     reading: Reading,
     device: str | None,
 ) -> None:

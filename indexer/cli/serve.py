@@ -88,14 +88,14 @@ def serve(index: Path, ray_address: str | None, token_file: Path | None, reading
             raise MissingExtra("longmatch serve", package, "serve")
     # Loads FastAPI, which no other command needs.
     from indexer.serving.app import serve as run
-    from indexer.serving.settings import Settings, read_token
+    from indexer.serving.settings import ServerSettings, read_token
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("longmatch").setLevel(logging.INFO)
     with placed_partitions(index, ray_address) as placement:
         settings |= {"token": read_token(token_file), "read": reading.limits, "placement": placement}
         settings["threads"] = min(settings["threads"], settings["concurrency"])
-        run(index, Settings(**settings), log=log)
+        run(index, ServerSettings(**settings), log=log)
 
 
 @click.command()

@@ -16,7 +16,7 @@ from indexer.cli.terminal import TrainingProgress, echo, echo_text
 if TYPE_CHECKING:
     from indexer.training import Trained
 
-# As `indexer.training.OBJECTIVES` and `Kind` have them: `--help` loads no torch.
+# As `indexer.training.OBJECTIVES` and `NewKind` have them: `--help` loads no torch.
 PAIRS = ("pairs", "sections", "text-pairs")
 ALONE = ("docsplit", "docsplit-paper", "crop_half", "contriever", "ict", "simcse", "ct", "words", "smith")
 KINDS = ("smith", "smith-short", "matchbert", "colde", "tde", "longformer", "bigbird")
@@ -115,10 +115,10 @@ def train(
         longmatch train my-other ./papers notes.jsonl.gz --objective docsplit
     """
     from engine.encoders.loading import DEFAULT_ENCODER
-    from indexer.training import Kind, recipe_of
+    from indexer.training import NewKind, recipe_of
     from indexer.training import train as train_encoder
 
-    recipe = recipe_of(objective, settings, encoder=encoder or DEFAULT_ENCODER, new=Kind(new) if new else None)
+    recipe = recipe_of(objective, settings, encoder=encoder or DEFAULT_ENCODER, new=NewKind(new) if new else None)
     with resumable(out), TrainingProgress() as progress:
         trained = train_encoder(
             out,

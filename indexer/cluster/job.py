@@ -47,7 +47,7 @@ from engine.text.document import Document
 from indexer.building.builder import Settings, bind_encoder, build
 from indexer.building.pipeline import BatchVectors, Pipeline, StoredBatch, encode_batch
 from indexer.building.report import Activity, BuildReport, Progress
-from indexer.cluster.session import Cluster, fetched, first_line
+from indexer.cluster.session import RayCluster, fetched, first_line
 from indexer.generation.generations import derive, join_small_shards
 from indexer.generation.reference import refresh_reference
 from indexer.generation.resources import DiskGuard
@@ -292,7 +292,7 @@ class Home:
 def build_on_cluster(
     path: str | Path,
     documents: Iterable[Document | Unreadable],
-    cluster: Cluster,
+    cluster: RayCluster,
     settings: Settings,
     *,
     n_workers: int | None = None,

@@ -30,7 +30,7 @@ _LOOPBACK_ONLY = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class RayCluster:
     """The connected cluster: node id and resources."""
 
     home: str  # id of the node that this process runs on, where the folders of the index are
@@ -43,7 +43,7 @@ class Cluster:
 
 
 @contextmanager
-def connected(address: str, n_cpus: int | None = None) -> Iterator[Cluster]:
+def connected(address: str, n_cpus: int | None = None) -> Iterator[RayCluster]:
     """Connect to a cluster inside the context; an existing connection is used, and stays open.
 
     Args:
@@ -69,7 +69,7 @@ def connected(address: str, n_cpus: int | None = None) -> Iterator[Cluster]:
         _connect(address, n_cpus)
     try:
         found = ray.cluster_resources()
-        yield Cluster(ray.get_runtime_context().get_node_id(), int(found.get("CPU", 0)), int(found.get("GPU", 0)))
+        yield RayCluster(ray.get_runtime_context().get_node_id(), int(found.get("CPU", 0)), int(found.get("GPU", 0)))
     finally:
         if is_ours:
             ray.shutdown()

@@ -259,7 +259,7 @@ class Footprint:
         return _resident()[0] + self._program
 
 
-class Watch:
+class MemoryWatch:
     """Records the peak of own memory between entering and leaving."""
 
     def __init__(self, footprint: Footprint) -> None:

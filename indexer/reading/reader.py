@@ -44,7 +44,7 @@ _PART_BYTES = 2**16  # of a line that is skipped
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReadRequest:
     """A file to read, or a line of JSON lines."""
 
     source: str  # path of the file; with `line`, for people alone
@@ -60,12 +60,12 @@ def is_json_lines(source: str) -> bool:
     return form is not None and form.read is None
 
 
-def read_here(request: Request) -> Iterator[Document | Unreadable]:
+def read_here(request: ReadRequest) -> Iterator[Document | Unreadable]:
     """Read a request in this process, without limits of time and memory."""
     return (result for result in results_of(request) if not isinstance(result, int))
 
 
-def results_of(request: Request) -> Iterator[Result]:
+def results_of(request: ReadRequest) -> Iterator[Result]:
     """Read a request; if it skips results of JSON lines, the line number of the last skipped one is yielded first."""
     if request.line is not None:
         from engine.readers import jsonl
@@ -77,7 +77,7 @@ def results_of(request: Request) -> Iterator[Result]:
         yield from islice(read_file(Path(request.source), request.doc_id, request.fields), request.n_skipped, None)
 
 
-def _results_of_lines(request: Request) -> Iterator[Result]:
+def _results_of_lines(request: ReadRequest) -> Iterator[Result]:
     from engine.readers import jsonl
 
     source, n_lines = request.source, 0
@@ -123,13 +123,13 @@ def _skip_results(stream: io.BufferedReader, n_results: int) -> int:
     return n_lines
 
 
-Batch: TypeAlias = list[Request]
+Batch: TypeAlias = list[ReadRequest]
 
 _MOST_FILES = 32
 _MOST_BYTES = 2**19  # of the files of a batch; a larger file is a batch of its own
 
 
-def batches(requests: Iterable[Request]) -> Iterator[Batch]:
+def batches(requests: Iterable[ReadRequest]) -> Iterator[Batch]:
     """The requests in their order; each file of a batch of several holds one document."""
     batch: Batch = []
     n_bytes = 0
@@ -144,7 +144,7 @@ def batches(requests: Iterable[Request]) -> Iterator[Batch]:
         yield batch
 
 
-def _bytes_read(request: Request) -> int:
+def _bytes_read(request: ReadRequest) -> int:
     """Bytes of a file; above `_MOST_BYTES` for a missing file, a line, or a file that can hold many documents."""
     if request.line is not None or is_json_lines(request.source):
         return _MOST_BYTES + 1
@@ -158,7 +158,7 @@ _of_section = attrgetter(*(field.name for field in fields(Section)))
 _ONE_TO_ONE = "latin-1"  # decodes any bytes, and encodes them back
 
 
-def pack_requests(requests: Iterable[Request], n_most: int = sys.maxsize) -> bytes:
+def pack_requests(requests: Iterable[ReadRequest], n_most: int = sys.maxsize) -> bytes:
     """Requests, and the most results of them that are wanted, as bytes."""
     rows = []
     for request in requests:
@@ -167,11 +167,11 @@ def pack_requests(requests: Iterable[Request], n_most: int = sys.maxsize) -> byt
     return json.dumps([n_most, rows]).encode()
 
 
-def unpack_requests(message: bytes) -> tuple[list[Request], int]:
+def unpack_requests(message: bytes) -> tuple[list[ReadRequest], int]:
     """The requests that were packed, and their number of results."""
     n_most, rows = json.loads(message)
     return [
-        Request(source, doc_id, None if line is None else line.encode(_ONE_TO_ONE), n_skipped, Fields(*names))
+        ReadRequest(source, doc_id, None if line is None else line.encode(_ONE_TO_ONE), n_skipped, Fields(*names))
         for source, doc_id, line, n_skipped, names in rows
     ], n_most
 
@@ -298,7 +298,7 @@ class DocumentReader:
         self._process, self._connection, self._begun = None, None, None
         self._is_ready, self._n_unsent = False, 0
 
-    def read(self, requests: Iterable[Request]) -> Results:
+    def read(self, requests: Iterable[ReadRequest]) -> Results:
         """Read documents in their order; the next one is read while the caller works on a result.
 
         Never raises for a bad document, as `engine.readers.read_file`. One call at a time.
@@ -327,7 +327,7 @@ class DocumentReader:
 
     def _results_of(self, waiting: Sequence[Batch]) -> Results:
         """Results of the first waiting batch; a new process continues if one ends."""
-        progress = _Progress(waiting[0])
+        progress = _BatchProgress(waiting[0])
         end: _End | None = None  # of a process, while another one reads the results that it had read and not sent
         n_lost = 0  # such results that are left
         while progress.left:
@@ -460,7 +460,7 @@ def _has_processes() -> bool:
     return os.name == "posix" and bool(sys.executable)
 
 
-class _Progress:
+class _BatchProgress:
     """The requests of a batch whose results are not all there, while processes come and go."""
 
     def __init__(self, batch: Batch) -> None:
@@ -508,11 +508,11 @@ def _n_results(answer: Iterable[Result]) -> int:
     return sum(not isinstance(result, int) or result == FILE_END for result in answer)
 
 
-def _has_lines(request: Request) -> bool:
+def _has_lines(request: ReadRequest) -> bool:
     return request.line is None and is_json_lines(request.source)
 
 
-def _doc_id(request: Request) -> str:
+def _doc_id(request: ReadRequest) -> str:
     if request.line is not None or is_json_lines(request.source):
         return ""
     return request.doc_id or without_gz(PurePath(request.source).name)

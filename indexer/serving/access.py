@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexer.serving.answers import Refusal, too_busy, too_large
-from indexer.serving.settings import ASSETS, MOST_VALUES, Settings, is_loopback
+from indexer.serving.settings import ASSETS, MOST_VALUES, ServerSettings, is_loopback
 from indexer.serving.work import BODY_BYTES, LARGE_BODY, Metrics, return_memory, too_slow
 
 _HELD_BODIES = 1  # as many of the largest size are held at one time, the larger ones on disk
@@ -28,7 +28,7 @@ _OPEN_PATHS = frozenset({"/health", "/ready", "/"})  # need no token: like the f
 class Access:
     """Refuses requests without the token, from other sites, and with bodies over the limits; counts all requests."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
         self._app = app
         self._settings = settings
         self._metrics = metrics

@@ -41,7 +41,7 @@ from indexer.serving.bodies import (
 )
 from indexer.serving.page import add_page
 from indexer.serving.service import Service
-from indexer.serving.settings import Settings, check_exposure
+from indexer.serving.settings import ServerSettings, check_exposure
 from indexer.serving.work import few_arenas
 
 _N_SHOWN = 3  # faults of a request that an error lists
@@ -279,7 +279,9 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def serve(folder: Path, settings: Settings, *, log: Callable[[str], None], encoder: Encoder | None = None) -> None:
+def serve(
+    folder: Path, settings: ServerSettings, *, log: Callable[[str], None], encoder: Encoder | None = None
+) -> None:
     """Serve an index until SIGINT or SIGTERM.
 
     Raises:
@@ -302,7 +304,7 @@ def serve(folder: Path, settings: Settings, *, log: Callable[[str], None], encod
         os._exit(_STILL_RUNNING)  # their threads cannot be stopped, and Python would wait for them
 
 
-def _listener(settings: Settings) -> socket.socket:
+def _listener(settings: ServerSettings) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         return socket.create_server((settings.host.strip("[]"), settings.port), family=family, backlog=_BACKLOG)

@@ -53,7 +53,7 @@ class DocumentBody(BaseModel):
         return self
 
 
-class Query(BaseModel):
+class QueryBody(BaseModel):
     """A document to search or to compare with, in one of three forms."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -63,7 +63,7 @@ class Query(BaseModel):
     doc_id: DocId | None = Field(None, description="A document of the index.")
 
     @model_validator(mode="after")
-    def _is_one(self) -> Query:
+    def _is_one(self) -> QueryBody:
         named = [name for name in ("text", "document", "doc_id") if getattr(self, name) is not None]
         if len(named) != 1:
             raise ValueError(f"give one of text, document and doc_id, not {' and '.join(named) or 'none'}")
@@ -82,10 +82,10 @@ class Parameters(_FIELDS):  # type: ignore[misc]
     matrix: bool = Field(False, description="Add the cosines of all sections, for each hit.")
 
 
-Queries: TypeAlias = Annotated[list[Query], Field(max_length=MOST_TOGETHER)]
+Queries: TypeAlias = Annotated[list[QueryBody], Field(max_length=MOST_TOGETHER)]
 
 
-class SearchBody(Query, Parameters):
+class SearchBody(QueryBody, Parameters):
     """A search with a text, a document or a document of the index, or with several of them as one query."""
 
     also: Queries = Field([], description="Further documents that hits are to be like.")
@@ -105,7 +105,7 @@ class MatrixBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    query: Query
+    query: QueryBody
     target: DocId = Field(description="A document of the index.")
 
 
@@ -123,8 +123,8 @@ class CompareBody(CompareParameters):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    query: Query
-    target: Query
+    query: QueryBody
+    target: QueryBody
 
 
 class CompareForm(CompareParameters):

@@ -25,7 +25,7 @@ from engine.store.partitioned import Snapshot, open_snapshot
 from engine.text.document import Document
 from indexer.searches import SearchLog
 from indexer.serving.answers import LOG, Refusal, too_busy
-from indexer.serving.settings import Settings
+from indexer.serving.settings import ServerSettings
 
 
 class Stage(StrEnum):
@@ -295,7 +295,7 @@ class LiveIndex:
     def __init__(
         self,
         folder: Path,
-        settings: Settings,
+        settings: ServerSettings,
         encoder: Encoder | None = None,
         on_batch: Callable[[int, int], None] = lambda _requests, _documents: None,
     ) -> None:

@@ -25,11 +25,11 @@ from engine.readers import FORMATS, Unreadable
 from engine.readers.reader import detected_suffix, text_suffix
 from engine.text.cleaning import clean
 from engine.text.document import Document, text_id, text_title, without_gz
-from indexer.reading.reader import DocumentReader, ReadLimits, Request
+from indexer.reading.reader import DocumentReader, ReadLimits, ReadRequest
 from indexer.serving.answers import LOG, refusal_of, too_large
-from indexer.serving.bodies import Query
+from indexer.serving.bodies import QueryBody
 from indexer.serving.live_index import LiveIndex
-from indexer.serving.settings import MOST_CHARS, MOST_SECTIONS, Settings
+from indexer.serving.settings import MOST_CHARS, MOST_SECTIONS, ServerSettings
 from indexer.serving.work import Metrics, Workers
 
 _FILE = "upload"
@@ -98,7 +98,7 @@ class Uploads:
             path = path.rename(path.with_name(_FILE + (suffix or detected_suffix(path))))
             reader = self._idle.get()
             try:
-                documents = list(reader.read([Request(str(path), doc_id=doc_id)]))
+                documents = list(reader.read([ReadRequest(str(path), doc_id=doc_id)]))
             finally:
                 self._idle.put(reader)
         if len(documents) != 1:
@@ -141,7 +141,7 @@ class Service:
     def __init__(
         self,
         folder: Path,
-        settings: Settings,
+        settings: ServerSettings,
         encoder: Encoder | None = None,
         on_load: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -165,7 +165,7 @@ class Service:
         self.metrics.follow("index_loads", "How often the index was opened.", lambda: self.live.n_loaded)
         self.metrics.follow("requests_admitted", "Requests in threads, or waiting.", lambda: self.workers.n_admitted)
 
-    def query(self, query: Query) -> Document | str:
+    def query(self, query: QueryBody) -> Document | str:
         """What a client searches with: a document that is read now, or a doc_id."""
         if query.doc_id is not None:
             return query.doc_id
@@ -174,7 +174,7 @@ class Service:
         assert query.document is not None
         return self.uploads.record(query.document.model_dump())
 
-    def queries(self, queries: Sequence[Query]) -> list[Document | str]:
+    def queries(self, queries: Sequence[QueryBody]) -> list[Document | str]:
         """Several of what `query` returns."""
         return [self.query(query) for query in queries]
 

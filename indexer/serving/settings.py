@@ -28,7 +28,7 @@ _MAKE_TOKEN = "make one: python -c 'import secrets; print(secrets.token_urlsafe(
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServerSettings:
     """How an index is served."""
 
     host: str = "127.0.0.1"
@@ -58,7 +58,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check_exposure(settings: Settings) -> None:
+def check_exposure(settings: ServerSettings) -> None:
     """Check that an address which other machines can reach has a token.
 
     Raises:

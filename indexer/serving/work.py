@@ -96,7 +96,7 @@ _ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
 _SHORTER = "send shorter documents or fewer candidates, or use the command line"
 
 
-class Work:
+class RequestWork:
     """The memory of one request, and whether it is still waited for; called at each step (`engine.errors`)."""
 
     def __init__(self, workers: Workers) -> None:
@@ -157,7 +157,7 @@ class Workers:
         is_large = BODY_BYTES.get() > LARGE_BODY
         if self.n_admitted >= self._n_most or (is_large and self._n_large >= max(1, self._n_most // 2)):
             raise too_busy(f"{self.n_admitted} requests are running or waiting, the limit is {self._n_most}")
-        work = Work(self)
+        work = RequestWork(self)
         self._count(1, is_large=is_large)
 
         def ended() -> None:

@@ -17,13 +17,13 @@ from indexer.training.recipe import (
     recipe_of,
 )
 from indexer.training.run import Trained, train
-from indexer.training.start import Kind, NewEncoder, Start
+from indexer.training.start import NewEncoder, NewKind, Start
 
 __all__ = [
     "OBJECTIVES",
-    "Kind",
     "Negatives",
     "NewEncoder",
+    "NewKind",
     "PairsObjective",
     "Recipe",
     "SectionsObjective",

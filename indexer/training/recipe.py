@@ -26,8 +26,8 @@ from engine.machine import describe_origin
 from engine.report.lines import duration
 from engine.settings import (
     COUNT,
+    Checked,
     Range,
-    Settings,
     parse,
     setting,
     shown_value,
@@ -41,7 +41,7 @@ from engine.training.masked_words import SmithSettings
 from engine.training.pair_tasks import BACKBONE_RATE, HEAD_RATE, ContrastSettings, TextPairsSettings
 from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, TrainerSettings, latest_checkpoint, step_of
 from engine.training.views import Sampling
-from indexer.training.start import Kind, NewEncoder, Start, StartingEncoder, configuration
+from indexer.training.start import NewEncoder, NewKind, Start, StartingEncoder, configuration
 
 Setting: TypeAlias = str | int | float | bool | None
 _FOLDERS = ("encoder", "teacher")
@@ -57,7 +57,7 @@ class Negatives(StrEnum):
 
 
 @dataclass(frozen=True)
-class OnPairs(Settings):
+class OnPairs(Checked):
     """Settings of all objectives on pairs."""
 
     label: str | None = setting(
@@ -66,7 +66,7 @@ class OnPairs(Settings):
 
 
 @dataclass(frozen=True)
-class Mining(Settings):
+class Mining(Checked):
     """Settings of objectives that read hard negatives."""
 
     miner: Negatives = setting(
@@ -125,7 +125,7 @@ class ViewsObjective(ViewsSettings):
 
 
 @dataclass(frozen=True)
-class TensionObjective(Settings):
+class TensionObjective(Checked):
     """Trains two encoders to agree on the same text and on no other (Contrastive Tension)."""
 
     name: ClassVar[str] = "ct"
@@ -135,7 +135,7 @@ class TensionObjective(Settings):
 
 
 @dataclass(frozen=True)
-class WordsObjective(Settings):
+class WordsObjective(Checked):
     """Predicts masked words, as BERT does."""
 
     name: ClassVar[str] = "words"
@@ -163,7 +163,7 @@ Objective: TypeAlias = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe(Settings):
+class Recipe(Checked):
     """The settings of a run.
 
     Raises:
@@ -223,7 +223,7 @@ OBJECTIVES: Mapping[str, Recipe] = {
 
 
 def recipe_of(
-    objective: str, settings: Mapping[str, str], *, encoder: str = DEFAULT_ENCODER, new: Kind | None = None
+    objective: str, settings: Mapping[str, str], *, encoder: str = DEFAULT_ENCODER, new: NewKind | None = None
 ) -> Recipe:
     """The recipe of an objective in `OBJECTIVES`, with some settings as text.
 
@@ -302,7 +302,7 @@ def groups_of_settings() -> dict[str, list[Listed]]:
         own = list(settings_in(recipe.objective))
         groups.setdefault(Recipe, {})[name] = [item for item in settings_in(recipe) if item not in own]
         groups.setdefault(type(recipe.objective), {})[name] = own
-    for kind in Kind:
+    for kind in NewKind:
         new = NewEncoder(kind)
         listed = [replace(size, name=_SIZE + size.name) for size in settings_in(configuration(new))]
         groups.setdefault(type(configuration(new)), {})[kind.value] = [*settings_in(new), *listed]

@@ -32,7 +32,7 @@ from engine.training.corpus import CORPUS_FILES, TrainingCorpus, collect, read_t
 from engine.training.fine_tuning import FineTuning, Source, few
 from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN
 from engine.training.masked_words import SmithPretraining, WordPretraining
-from engine.training.pair_tasks import Classes, Graph, LabelledPair, SectionContrast, TextPairs
+from engine.training.pair_tasks import Classes, LabelledPair, PairGraph, SectionContrast, TextPairs
 from engine.training.selection import (
     EvidenceChunks,
     Miner,
@@ -255,7 +255,7 @@ def section_contrast(
         for target_id in targets
     ]
     readable = [(query, target) for query, target in pairs if query is not None and target is not None]
-    return SectionContrast(encoder, texts.segmented, Graph(len(texts.segmented), readable), settings)
+    return SectionContrast(encoder, texts.segmented, PairGraph(len(texts.segmented), readable), settings)
 
 
 def _labels(corpora: Sequence[TrainingCorpus], label: str, texts: _Numbered) -> list[int]:
@@ -479,7 +479,7 @@ INDEX_FOLDER = "indexes"
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """A new or resumed run: its folder, settings and corpora, and the encoder that it trains."""
 
     out: Path
@@ -591,7 +591,7 @@ def check_start(out: Path, encoder: str, device: str | None) -> None:
             )
 
 
-def _open(out: Path, recipe: Recipe, corpora: Sequence[TrainingCorpus], context: Context) -> Run:
+def _open(out: Path, recipe: Recipe, corpora: Sequence[TrainingCorpus], context: Context) -> TrainingRun:
     """Resume a run, or begin it."""
     if not context.processes.is_main_process:
         context = replace(context, log=lambda line: None, watch=lambda step: None)
@@ -619,7 +619,7 @@ def _open(out: Path, recipe: Recipe, corpora: Sequence[TrainingCorpus], context:
     )
     if _has_bigbird(starting.encoder):
         recipe = replace(recipe, trainer=replace(recipe.trainer, mixed_precision=False))
-    return Run(out, recipe, corpora, starting, record, context)
+    return TrainingRun(out, recipe, corpora, starting, record, context)
 
 
 def _has_bigbird(encoder: TrainableEncoder) -> bool:
@@ -632,7 +632,7 @@ def _has_bigbird(encoder: TrainableEncoder) -> bool:
     return any(getattr(config, "model_type", None) == "big_bird" for config in configs)
 
 
-def _validation(run: Run, encoder: TrainableEncoder) -> Callable[[], dict[str, float]] | None:
+def _validation(run: TrainingRun, encoder: TrainableEncoder) -> Callable[[], dict[str, float]] | None:
     """Measures nDCG@10 on each corpus that has valid judgments; None if none has."""
     chunks, queries, documents = run.recipe.valid_chunks, run.recipe.valid_queries, run.recipe.valid_documents
     validations = [
@@ -643,7 +643,7 @@ def _validation(run: Run, encoder: TrainableEncoder) -> Callable[[], dict[str, f
     return (lambda: {corpus.name: corpus.ndcg() for corpus in validations}) if validations else None
 
 
-def _finish(run: Run, task: Task[Any], outcome: Outcome) -> Trained:
+def _finish(run: TrainingRun, task: Task[Any], outcome: Outcome) -> Trained:
     """Write the best parameters, curves, history and card into the run's `out`."""
     changes, best = compare_validations(outcome.history, outcome.best_step), None
     if isinstance(task, ContrastiveTension) and (by_corpus := _second_is_better(run, task, outcome)):
@@ -656,7 +656,7 @@ def _finish(run: Run, task: Task[Any], outcome: Outcome) -> Trained:
     return Trained(run.out, outcome, changes, processes.is_main_process)
 
 
-def _second_is_better(run: Run, task: ContrastiveTension, outcome: Outcome) -> dict[str, float] | None:
+def _second_is_better(run: TrainingRun, task: ContrastiveTension, outcome: Outcome) -> dict[str, float] | None:
     """The validation of the second encoder at the end, if its mean is above the best of the first."""
     validate = _validation(run, task.encoders[1])
     if validate is None:
@@ -672,7 +672,7 @@ def _second_is_better(run: Run, task: ContrastiveTension, outcome: Outcome) -> d
     return by_corpus if is_second else None
 
 
-def _write(run: Run, outcome: Outcome, best: TrainableEncoder, changes: tuple[ValidationChange, ...]) -> None:
+def _write(run: TrainingRun, outcome: Outcome, best: TrainableEncoder, changes: tuple[ValidationChange, ...]) -> None:
     best.save_pretrained(run.out, dtype=torch.float16 if run.recipe.half else torch.float32)
     (run.out / HISTORY_FILE).write_bytes((run.folder / HISTORY_FILE).read_bytes())
     try:

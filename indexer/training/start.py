@@ -28,7 +28,7 @@ from engine.encoders.smith_config import SmithConfig, match_bert, smith, smith_s
 from engine.encoders.tde import TdeConfig, TdeEncoder
 from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from engine.errors import EncoderError, EngineError, TrainingError
-from engine.settings import COUNT, FROM_ZERO, SHARE, Range, Settings, parse, setting
+from engine.settings import COUNT, FROM_ZERO, SHARE, Checked, Range, parse, setting
 from engine.text.document import Document
 from engine.training.pair_tasks import pretrain_topics
 from engine.training.task import FrozenFirstStage
@@ -42,7 +42,7 @@ _EQUAL = (  # fields that the configurations of all three models have
 )
 
 
-class Kind(StrEnum):
+class NewKind(StrEnum):
     """The kinds of encoder that can be made."""
 
     SMITH = "smith"
@@ -55,7 +55,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class LongSizes(Settings):
+class LongSizes(Checked):
     """By default the sizes of longformer-base-4096 and bigbird-roberta-base."""
 
     error: ClassVar[type[EngineError]] = EncoderError
@@ -72,7 +72,7 @@ class LongSizes(Settings):
 
 def long_backbone(
     bert: Path,
-    attention: Kind,
+    attention: NewKind,
     sizes: LongSizes = LongSizes(),
     *,
     device: str | None = None,
@@ -130,7 +130,7 @@ def _bigbird(bert: Any, sizes: LongSizes) -> Any:  # noqa: ANN401
     )
 
 
-_MAKERS = {Kind.LONGFORMER: _longformer, Kind.BIGBIRD: _bigbird}
+_MAKERS = {NewKind.LONGFORMER: _longformer, NewKind.BIGBIRD: _bigbird}
 
 
 def _weights(bert: Mapping[str, Tensor], long: Any) -> dict[str, Tensor]:  # noqa: ANN401
@@ -147,10 +147,10 @@ _BERT_SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "inter
 
 
 @dataclass(frozen=True)
-class NewEncoder(Settings):
+class NewEncoder(Checked):
     """Settings of a new encoder."""
 
-    kind: Kind
+    kind: NewKind
     variant: Variant = setting(Variant.FIXED, "version of the architecture: paper, released (its code) or fixed")
     sizes: Mapping[str, str] = field(default_factory=dict)  # fields of its configuration, as text
     topic_epochs: int = setting(200, "epochs of fitting the topics of a tde, before training", FROM_ZERO)
@@ -222,18 +222,18 @@ def _bert_sizes(folder: Path) -> tuple[object, ...]:
     return tuple(config.get(name) for name in _BERT_SIZES)
 
 
-_SMITHS = {Kind.SMITH: smith, Kind.SMITH_SHORT: smith_short, Kind.MATCHBERT: match_bert}
+_SMITHS = {NewKind.SMITH: smith, NewKind.SMITH_SHORT: smith_short, NewKind.MATCHBERT: match_bert}
 
 
 def configuration(new: NewEncoder) -> SmithConfig | ColdeConfig | TdeConfig | LongSizes:
     """The sizes that a new encoder has by default."""
     match new.kind:
-        case Kind.COLDE:
+        case NewKind.COLDE:
             freeze = Freeze.ALL_BUT_LAST if new.variant is Variant.RELEASED else Freeze.NONE
             return ColdeConfig(new.variant, freeze=freeze)
-        case Kind.TDE:
+        case NewKind.TDE:
             return TdeConfig(new.variant)
-        case Kind.LONGFORMER | Kind.BIGBIRD:
+        case NewKind.LONGFORMER | NewKind.BIGBIRD:
             if new.variant is not Variant.FIXED:
                 raise TrainingError(f"a new {new.kind} has no variant {new.variant.value!r}; leave variant out")
             return LongSizes()
@@ -255,7 +255,7 @@ _TOPIC_SENTENCES = 20_000  # of a corpus, so that fitting topics takes minutes a
 
 
 @dataclass(frozen=True)
-class Start(Settings):
+class Start(Checked):
     """The encoder that training starts from, and which of its parameters are frozen."""
 
     encoder: str = DEFAULT_ENCODER  # or the backbone of a new one

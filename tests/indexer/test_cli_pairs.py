@@ -59,20 +59,20 @@ def test_clusters_are_drawn_on_the_map(folder: Path, tmp_path: Path) -> None:
 def test_a_killed_run_continues_by_its_command(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "BLOCK_DOCUMENTS", 8)
     expected = run("pairs", folder, "--least", "0.3").stdout
-    plain, calls = run_module._Run.best, []
+    plain, calls = run_module._Pass.best, []
 
-    def killed(pairs: run_module._Run, sources: Positions) -> run_module.Edges:
+    def killed(pairs: run_module._Pass, sources: Positions) -> run_module.Edges:
         calls.append(sources)
         if len(calls) == 3:
             raise KeyboardInterrupt
         return plain(pairs, sources)
 
     output = tmp_path / "pairs.csv"
-    monkeypatch.setattr(run_module._Run, "best", killed)
+    monkeypatch.setattr(run_module._Pass, "best", killed)
     interrupted = run("pairs", folder, "--least", "0.3", "-o", output)
     assert interrupted.exit_code == 1 and "run the same command to continue" in interrupted.stderr
     assert not output.exists() and (tmp_path / "pairs.csv.part").exists()
-    monkeypatch.setattr(run_module._Run, "best", plain)
+    monkeypatch.setattr(run_module._Pass, "best", plain)
     again = succeed("pairs", folder, "--least", "0.3", "-o", output)
     assert "continuing after 2 blocks" in again.stderr
     assert output.read_text() == expected

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from indexer.cli import main
 from indexer.cli.terminal import TrainingProgress
 from indexer.cli.train import ALONE, KINDS, PAIRS, command_text, resumable
-from indexer.training import OBJECTIVES, Kind, Step
+from indexer.training import OBJECTIVES, NewKind, Step
 from tests.fakes import make_corpus
 from tests.indexer.training_corpus import write_corpus, write_documents
 
@@ -78,7 +78,7 @@ def test_train_prints_its_gain_and_the_next_command(tmp_path: Path, papers: Path
 def test_objectives_and_kinds_of_the_options_are_those_of_training() -> None:
     assert {*PAIRS, *ALONE} == {*OBJECTIVES}
     assert {name for name, recipe in OBJECTIVES.items() if recipe.needs_pairs} == {*PAIRS}
-    assert [*KINDS] == [kind.value for kind in Kind]
+    assert [*KINDS] == [kind.value for kind in NewKind]
 
 
 def test_the_documented_settings_are_those_of_the_program(run: Run) -> None:

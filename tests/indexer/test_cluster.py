@@ -28,7 +28,7 @@ from tests.fakes import make_corpus, make_document
 from tests.ray_cluster import ray_cluster
 
 if TYPE_CHECKING:
-    from indexer.cluster.session import Cluster
+    from indexer.cluster.session import RayCluster
 
 ROOT = Path(__file__).parents[2]
 P, N = 2, 40
@@ -37,7 +37,7 @@ DOCUMENTS = make_corpus(N)
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Cluster:
+def cluster() -> RayCluster:
     return ray_cluster()
 
 
@@ -70,7 +70,7 @@ class Killer:
                 return
 
 
-def run(folder: Path, bert_folder: Path, cluster: Cluster, killer: Killer | None = None) -> BuildReport:
+def run(folder: Path, bert_folder: Path, cluster: RayCluster, killer: Killer | None = None) -> BuildReport:
     from indexer.cluster.job import build_on_cluster
 
     return build_on_cluster(
@@ -80,7 +80,7 @@ def run(folder: Path, bert_folder: Path, cluster: Cluster, killer: Killer | None
 
 @pytest.fixture(scope="module")
 def undisturbed(
-    tmp_path_factory: pytest.TempPathFactory, words: Path, bert_folder: Path, cluster: Cluster
+    tmp_path_factory: pytest.TempPathFactory, words: Path, bert_folder: Path, cluster: RayCluster
 ) -> tuple[Path, BuildReport]:
     folder = Path(shutil.copytree(words, tmp_path_factory.mktemp("ray") / "x.parts"))
     return folder, run(folder, bert_folder, cluster)
@@ -111,7 +111,7 @@ def test_vectors_are_those_of_one_process(
 
 @pytest.mark.ray
 def test_the_same_command_again_encodes_nothing(
-    undisturbed: tuple[Path, BuildReport], bert_folder: Path, cluster: Cluster
+    undisturbed: tuple[Path, BuildReport], bert_folder: Path, cluster: RayCluster
 ) -> None:
     report = run(undisturbed[0], bert_folder, cluster)
     assert (report.n_added, report.n_unchanged, report.n_encoded) == (0, N, 0)
@@ -119,7 +119,7 @@ def test_the_same_command_again_encodes_nothing(
 
 @pytest.mark.ray
 def test_dead_writers_change_no_bit(
-    undisturbed: tuple[Path, BuildReport], words: Path, tmp_path: Path, bert_folder: Path, cluster: Cluster
+    undisturbed: tuple[Path, BuildReport], words: Path, tmp_path: Path, bert_folder: Path, cluster: RayCluster
 ) -> None:
     folder = Path(shutil.copytree(words, tmp_path / "x.parts"))
     killer = Killer({2: "PartitionWriter", 5: "encode_stored", 7: "PartitionWriter"})
@@ -133,7 +133,7 @@ def test_dead_writers_change_no_bit(
 
 
 @pytest.mark.ray
-def test_a_cluster_encodes_an_index_without_partitions(tmp_path: Path, bert_folder: Path, cluster: Cluster) -> None:
+def test_a_cluster_encodes_an_index_without_partitions(tmp_path: Path, bert_folder: Path, cluster: RayCluster) -> None:
     from indexer.cluster.job import build_on_cluster
 
     empty = make_document("empty.txt", "one two three")
@@ -142,7 +142,7 @@ def test_a_cluster_encodes_an_index_without_partitions(tmp_path: Path, bert_fold
 
 
 @pytest.mark.ray
-def test_batches_come_back_in_order(cluster: Cluster) -> None:
+def test_batches_come_back_in_order(cluster: RayCluster) -> None:
     import ray
 
     from indexer.cluster.job import spread
@@ -160,7 +160,7 @@ def test_batches_come_back_in_order(cluster: Cluster) -> None:
 
 
 @pytest.mark.ray
-def test_a_batch_that_kills_its_process_ends_the_run(cluster: Cluster) -> None:
+def test_a_batch_that_kills_its_process_ends_the_run(cluster: RayCluster) -> None:
     import ray
 
     from indexer.cluster.job import spread
@@ -177,7 +177,7 @@ def _die() -> None:
 
 
 @pytest.mark.ray
-def test_another_encoder_of_the_same_name_is_refused(bert_folder: Path, cluster: Cluster) -> None:
+def test_another_encoder_of_the_same_name_is_refused(bert_folder: Path, cluster: RayCluster) -> None:
     from indexer.cluster.job import EncoderSettings, encode_stored
 
     settings = EncoderSettings(str(bert_folder), "f" * 32, "cpu", on_gpu=False)
@@ -187,7 +187,7 @@ def test_another_encoder_of_the_same_name_is_refused(bert_folder: Path, cluster:
 
 @pytest.mark.ray
 @pytest.mark.parametrize("address", ["ray://head:10001", "head", "http://head:8265"])
-def test_an_address_of_another_form_is_refused(address: str, cluster: Cluster) -> None:
+def test_an_address_of_another_form_is_refused(address: str, cluster: RayCluster) -> None:
     from indexer.cluster.session import connected
 
     with pytest.raises(ClusterError, match="give local, auto or HOST:PORT"), connected(address):
@@ -201,7 +201,7 @@ def test_ray_is_imported_after_the_settings_that_it_reads_then() -> None:
 
 
 @pytest.mark.ray
-def test_a_local_cluster_is_on_the_loopback_interface_alone(cluster: Cluster) -> None:
+def test_a_local_cluster_is_on_the_loopback_interface_alone(cluster: RayCluster) -> None:
     import ray
 
     assert ray.util.get_node_ip_address() == "127.0.0.1"
@@ -214,7 +214,7 @@ def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.ray
-def test_the_command_encodes_on_a_cluster(words: Path, tmp_path: Path, bert_folder: Path, cluster: Cluster) -> None:
+def test_the_command_encodes_on_a_cluster(words: Path, tmp_path: Path, bert_folder: Path, cluster: RayCluster) -> None:
     folder = Path(shutil.copytree(words, tmp_path / "x.parts"))
     options = ["--ray", "local", "--workers", "2", "--encoder", str(bert_folder), "--json"]
     result = CliRunner().invoke(main, ["index", str(folder), *options])

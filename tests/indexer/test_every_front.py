@@ -29,7 +29,7 @@ from indexer.mcp import mcp_server
 from indexer.serving.app import create_app
 from indexer.serving.bodies import CompareBody, SearchBody
 from indexer.serving.service import Service
-from indexer.serving.settings import Settings
+from indexer.serving.settings import ServerSettings
 
 TOPICS = ("fox", "dog", "cat", "owl", "hen", "elk", "eel", "bee")
 QUERY = "fox.md"
@@ -78,7 +78,7 @@ class Fronts:
         self.folder = folder / "x.lm"
         longmatch.build(self.folder, self.corpus, encode="none").close()
         self.index = Index.open(self.folder)
-        self.service = Service(self.folder, Settings(threads=1))
+        self.service = Service(self.folder, ServerSettings(threads=1))
         self.client = TestClient(create_app(self.service), base_url="http://127.0.0.1")
 
     def python(self, values: dict[str, Any]) -> Hits:

@@ -10,7 +10,7 @@ import pytest
 
 from engine.readers import Unreadable
 from engine.text.document import Document
-from indexer.reading.reader import DocumentReader, ReadLimits, Request
+from indexer.reading.reader import DocumentReader, ReadLimits, ReadRequest
 from tests.indexer.hostile_files import FILES
 
 LIMITS = ReadLimits(seconds=2.0, memory_bytes=512 * 2**20)
@@ -28,7 +28,7 @@ def test_a_hostile_file_stays_within_the_limits(tmp_path: Path, name: str) -> No
     after.write_text("The next document.")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     with DocumentReader(LIMITS) as reader:
-        *found, last = reader.read([Request(str(path)), Request(str(after))])
+        *found, last = reader.read([ReadRequest(str(path)), ReadRequest(str(after))])
         peak = _peak_bytes(reader.pid)
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert isinstance(last, Document) and last.text == "The next document."

@@ -119,13 +119,13 @@ def test_a_killed_run_continues_after_its_last_block(
     )  # the next line was being written
     logged: list[str] = []
     searched: list[int] = []
-    plain = run_module._Run.best
+    plain = run_module._Pass.best
 
-    def counted(run: run_module._Run, sources: Positions) -> run_module.Edges:
+    def counted(run: run_module._Pass, sources: Positions) -> run_module.Edges:
         searched.append(len(sources))
         return plain(run, sources)
 
-    monkeypatch.setattr(run_module._Run, "best", counted)
+    monkeypatch.setattr(run_module._Pass, "best", counted)
     again = find_pairs(words, settings, journal=path, log=logged.append)
     assert again.pairs == expected.pairs
     assert len(searched) == max(0, 3 - (n_lines - 1))

@@ -18,13 +18,13 @@ from indexer.building.builder import build
 from indexer.building.rewriting import partition
 from indexer.cli import main
 from indexer.serving.live_index import LiveIndex
-from indexer.serving.settings import Settings
+from indexer.serving.settings import ServerSettings
 from tests.fakes import make_corpus
 from tests.ray_cluster import ray_cluster
 
 if TYPE_CHECKING:
     from indexer.cluster.job import PartitionActors
-    from indexer.cluster.session import Cluster
+    from indexer.cluster.session import RayCluster
 
 pytestmark = pytest.mark.ray
 P, N = 2, 40
@@ -32,7 +32,7 @@ DOCUMENTS = make_corpus(N)
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Cluster:
+def cluster() -> RayCluster:
     return ray_cluster()
 
 
@@ -45,7 +45,7 @@ def partitioned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def actors(partitioned: Path, cluster: Cluster) -> Iterator[PartitionActors]:
+def actors(partitioned: Path, cluster: RayCluster) -> Iterator[PartitionActors]:
     from indexer.cluster.job import PartitionActors
 
     with closing(PartitionActors(index_folders(partitioned))) as actors:
@@ -86,7 +86,7 @@ def test_a_restarted_actor_is_searched_and_a_dead_one_is_an_error(partitioned: P
             index.search(DOCUMENTS[3], Request(with_itself=True))
 
 
-def test_actors_search_the_documents_that_an_index_was_opened_with(cluster: Cluster, tmp_path: Path) -> None:
+def test_actors_search_the_documents_that_an_index_was_opened_with(cluster: RayCluster, tmp_path: Path) -> None:
     from indexer.cluster.job import PartitionActors
 
     build(tmp_path / "one.lm", DOCUMENTS, encode="none")
@@ -102,14 +102,14 @@ def test_actors_search_the_documents_that_an_index_was_opened_with(cluster: Clus
             older.search(DOCUMENTS[3], Request(with_itself=True))
 
 
-def test_the_command_searches_actors(partitioned: Path, cluster: Cluster) -> None:
+def test_the_command_searches_actors(partitioned: Path, cluster: RayCluster) -> None:
     command = ["query", str(partitioned), "--id", "doc003", "--format", "trec"]
     found, expected = (CliRunner().invoke(main, [*command, *more]) for more in (["--ray", "local"], []))
     assert found.stdout == expected.stdout and found.exit_code == 0
 
 
 def test_a_server_searches_actors(partitioned: Path, actors: PartitionActors) -> None:
-    settings = Settings(threads=1, placement=actors)
+    settings = ServerSettings(threads=1, placement=actors)
     live = LiveIndex(partitioned, settings)
     live.load()
     with live.lease() as index, Index.open(partitioned) as expected:

@@ -21,7 +21,7 @@ from indexer.building.corpus import read_corpus
 from indexer.building.pipeline import Pipeline, run
 from indexer.generation.resources import Footprint
 from indexer.plan import Drawn, Existing, Plan, Sample, Unit, draw, make_plan, read_sample, units_of
-from indexer.reading.reader import DocumentReader, Request
+from indexer.reading.reader import DocumentReader, ReadRequest
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(12)
@@ -125,7 +125,7 @@ def test_settings_that_cannot_be_kept_are_refused(
 def sampled(documents: Sequence[Document | Unreadable], n: float = 1.0, hashes: dict[str, str] | None = None) -> Sample:
     """Each document stands for `n`, and the index holds the ones with hashes in 5 chunks each."""
     existing = Existing(hashes or {}, dict.fromkeys(hashes or {}, 5))
-    drawn = [Drawn(Request("held", document.doc_id), 1, n, n) for document in documents]
+    drawn = [Drawn(ReadRequest("held", document.doc_id), 1, n, n) for document in documents]
     by_name = {document.doc_id: document for document in documents}
     return read_sample(drawn, FakeEncoder(), existing, lambda unit: by_name[unit.request.doc_id or ""])
 
@@ -155,7 +155,7 @@ def test_a_document_that_stands_for_ten_counts_ten_times() -> None:
 
 
 def unit(number: int, size: int = 1_000, suffix: str = ".txt") -> Unit:
-    return Request(f"{number}{suffix}", f"{number}{suffix}"), size
+    return ReadRequest(f"{number}{suffix}", f"{number}{suffix}"), size
 
 
 def number_of(drawn: Drawn) -> int:

@@ -22,7 +22,7 @@ from engine.readers import Unreadable, read_file
 from engine.text.document import Document
 from indexer.building.corpus import list_corpus, read_corpus
 from indexer.cli import main
-from indexer.reading.reader import DocumentReader, ReadLimits, Request, read_here
+from indexer.reading.reader import DocumentReader, ReadLimits, ReadRequest, read_here
 from tests.indexer.hostile_readers import FORMATS, MARK
 
 ROOT = Path(__file__).parents[2]
@@ -54,10 +54,10 @@ def reader(hostile: None) -> Iterator[DocumentReader]:
         yield one
 
 
-def requests(folder: Path, *names: str) -> list[Request]:
+def requests(folder: Path, *names: str) -> list[ReadRequest]:
     for name in names:
         (folder / name).write_text(f"words of {name}")
-    return [Request(str(folder / name), name) for name in names]
+    return [ReadRequest(str(folder / name), name) for name in names]
 
 
 def outcomes(results: Iterator[Document | Unreadable]) -> list[tuple[str, str]]:
@@ -115,7 +115,7 @@ def test_a_line_that_does_harm_fails_alone(tmp_path: Path, reader: DocumentReade
     file = tmp_path / "many.jsonl"
     bad = {3: ".loop", 4: ".crash", 90: ".fill", 91: ".raise", 149: ".die"}
     file.write_text("\n" + lines(*(MARK + bad[at] if at in bad else f"words {at}" for at in range(150))))
-    results = list(reader.read([Request(str(file)), *requests(tmp_path, "z.txt")]))
+    results = list(reader.read([ReadRequest(str(file)), *requests(tmp_path, "z.txt")]))
     assert [one.doc_id for one in results if isinstance(one, Document)] == [
         *(str(at) for at in range(150) if at not in bad),
         "z.txt",
@@ -162,7 +162,7 @@ def test_a_long_line_fails_at_the_first_attempt(tmp_path: Path, reader: Document
     file.write_bytes(gzip.compress(lines("one", "two", MARK + suffix + " long" * 20_000, "four").encode()))
     started: list[int | None] = [reader.pid]
     ids = []
-    for one in reader.read([Request(str(file))]):
+    for one in reader.read([ReadRequest(str(file))]):
         ids.append((one.source.rpartition(":")[2], one.doc_id))
         started.append(reader.pid)
     assert ids == [("1", "0"), ("2", "1"), ("3", ""), ("4", "3")]
@@ -174,7 +174,7 @@ def test_a_document_whose_process_is_killed_is_read_again(tmp_path: Path, reader
     assert results == [(name, f"words of {name}") for name in ("a.txt", "b.once", "c.txt")]
     file = tmp_path / "many.jsonl"
     file.write_text(lines("one", MARK + ".once", "three"))
-    assert [doc_id for doc_id, _ in outcomes(reader.read([Request(str(file))]))] == ["0", "1", "2"]
+    assert [doc_id for doc_id, _ in outcomes(reader.read([ReadRequest(str(file))]))] == ["0", "1", "2"]
 
 
 def test_an_idle_process_that_is_killed_is_replaced(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_results_that_were_not_consumed_do_not_come_later(tmp_path: Path) -> Non
     file = tmp_path / "many.jsonl"
     file.write_text(lines(*(f"words {at} " * 2_000 for at in range(200))))
     with DocumentReader() as reader:
-        results = reader.read([Request(str(file)), *requests(tmp_path, "a.txt")])
+        results = reader.read([ReadRequest(str(file)), *requests(tmp_path, "a.txt")])
         assert next(results).doc_id == "0"
         results.close()  # type: ignore[attr-defined]
         assert outcomes(reader.read(requests(tmp_path, "b.txt"))) == [("b.txt", "words of b.txt")]
@@ -297,4 +297,4 @@ def test_the_rest_of_a_file_has_the_line_numbers_of_the_file(tmp_path: Path, pac
     expected = list(read_file(file))
     assert [one.source.rpartition(":")[2] for one in expected] == ["2", "3", "6", "7", "8"]
     for n_skipped in range(len(expected) + 1):
-        assert list(read_here(Request(str(file), n_skipped=n_skipped))) == expected[n_skipped:]
+        assert list(read_here(ReadRequest(str(file), n_skipped=n_skipped))) == expected[n_skipped:]

@@ -10,13 +10,13 @@ import pytest
 from engine.readers import Unreadable
 from engine.text.document import Document
 from engine.text.segmentation import Section
-from indexer.reading.reader import Request, batches, pack, unpack
+from indexer.reading.reader import ReadRequest, batches, pack, unpack
 
 
-def _requests(folder: Path, sizes: dict[str, int]) -> list[Request]:
+def _requests(folder: Path, sizes: dict[str, int]) -> list[ReadRequest]:
     for name, size in sizes.items():
         (folder / name).write_bytes(b"x" * size)
-    return [Request(str(folder / name), name) for name in sizes]
+    return [ReadRequest(str(folder / name), name) for name in sizes]
 
 
 def _names(folder: Path, sizes: dict[str, int]) -> list[list[str | None]]:
@@ -37,7 +37,7 @@ def test_a_batch_ends_at_a_number_of_bytes(tmp_path: Path) -> None:
 
 def test_files_of_many_documents_single_lines_and_missing_files_are_sent_alone(tmp_path: Path) -> None:
     [first, lines, last] = _requests(tmp_path, {"a.txt": 1, "b.jsonl.gz": 1, "c.txt": 1})
-    line, missing = Request("stdin:1", line=b"{}"), Request(str(tmp_path / "no.txt"))
+    line, missing = ReadRequest("stdin:1", line=b"{}"), ReadRequest(str(tmp_path / "no.txt"))
     found = list(batches([first, last, lines, line, first, missing, last, first]))
     assert found == [[first, last], [lines], [line], [first], [missing], [last, first]]
 

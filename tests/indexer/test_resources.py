@@ -34,8 +34,8 @@ from indexer.generation.resources import (
     DiskGuard,
     Footprint,
     IndexOption,
+    MemoryWatch,
     Size,
-    Watch,
     describe_options,
     factory_options,
     folder_bytes,
@@ -158,7 +158,7 @@ def test_a_file_that_is_mapped_later_is_not_own_memory(tmp_path: Path) -> None:
 def test_a_watch_records_the_peak_of_memory() -> None:
     footprint = Footprint()
     before = footprint.own_bytes()
-    with Watch(footprint) as watch:
+    with MemoryWatch(footprint) as watch:
         held = bytearray(b"x" * 64 * MIB)
         time.sleep(0.3)
         del held
@@ -367,6 +367,6 @@ def test_building_takes_no_more_memory_than_estimated(factory: str) -> None:
     )
     footprint = Footprint()
     before = footprint.own_bytes()
-    with Watch(footprint) as watch:
+    with MemoryWatch(footprint) as watch:
         AnnIndex.build(factory, width, lambda: rng.standard_normal((n_training, width), np.float32), blocks, n_chunks)
     assert watch.peak_bytes - before < 1.2 * option.needed_bytes

@@ -44,11 +44,11 @@ def test_each_search_of_each_front_is_a_line(folder: Path) -> None:
 
 def test_a_server_logs_searches_of_the_api_and_of_the_page_and_no_others(folder: Path) -> None:
     pytest.importorskip("fastapi")
-    from indexer.serving.settings import Settings
+    from indexer.serving.settings import ServerSettings
     from tests.indexer.serving.clients import served
 
     log = folder / "log.jsonl"
-    with served(folder / "x.lm", Settings(log_file=log)) as client:
+    with served(folder / "x.lm", ServerSettings(log_file=log)) as client:
         reply = client.post("/v1/search", json={"text": TEXT, "k": 2}).json()
         assert client.post("/page/search", json={"doc_id": "doc002"}).status_code == 200
         assert client.post("/v1/search", json={"doc_id": "nowhere"}).status_code == 404

@@ -20,8 +20,8 @@ from engine.errors import TrainingError
 from engine.training.masked_words import Objective as SmithLoss
 from indexer.training import (
     OBJECTIVES,
-    Kind,
     NewEncoder,
+    NewKind,
     PairsObjective,
     Start,
     Step,
@@ -46,14 +46,14 @@ OF_OBJECTIVE: Mapping[str, Mapping[str, str]] = {
     "ct": {"batch_size": "6", "view_tokens": "60", "negatives": "2"},
 }
 LONG = {"max_tokens": "64", "window": "8", "block_tokens": "4", "random_blocks": "1"}
-SIZES = {Kind.SMITH: SMITH, Kind.COLDE: COLDE, Kind.TDE: TDE, Kind.LONGFORMER: LONG, Kind.BIGBIRD: LONG}
-MADE_FOR = {"sections": Kind.COLDE, "text-pairs": Kind.TDE, "smith": Kind.SMITH}
+SIZES = {NewKind.SMITH: SMITH, NewKind.COLDE: COLDE, NewKind.TDE: TDE, NewKind.LONGFORMER: LONG, NewKind.BIGBIRD: LONG}
+MADE_FOR = {"sections": NewKind.COLDE, "text-pairs": NewKind.TDE, "smith": NewKind.SMITH}
 TAKEN = {
-    Kind.SMITH: " (the word embeddings alone)",
-    Kind.COLDE: ", under new layers",
-    Kind.TDE: ", beside new topics",
-    Kind.LONGFORMER: " (with the attention of longformer, positions repeated)",
-    Kind.BIGBIRD: " (with the attention of bigbird, positions repeated)",
+    NewKind.SMITH: " (the word embeddings alone)",
+    NewKind.COLDE: ", under new layers",
+    NewKind.TDE: ", beside new topics",
+    NewKind.LONGFORMER: " (with the attention of longformer, positions repeated)",
+    NewKind.BIGBIRD: " (with the attention of bigbird, positions repeated)",
 }
 Run = Callable[..., Trained]
 
@@ -86,12 +86,12 @@ def run(tmp_path: Path, unsplit: Path, bert_folder: Path) -> Run:
     """`train` in a few steps over the tiny backbone, on the CPU."""
 
     def run(
-        objective: str = "pairs", *, out: str = "out", new: Kind | None = None, encoder: str = "", **more: object
+        objective: str = "pairs", *, out: str = "out", new: NewKind | None = None, encoder: str = "", **more: object
     ) -> Trained:
         kind = MADE_FOR.get(objective) if new is None and not encoder else new
         sizes = {f"size.{name}": value for name, value in SIZES[kind].items()} if kind else {}
         given = {**FEW, **OF_OBJECTIVE.get(objective, VIEWS), **sizes}
-        if kind is Kind.TDE:
+        if kind is NewKind.TDE:
             given["topic_epochs"] = "2"
         given |= {name: str(value) for name, value in more.pop("given", {}).items()}
         recipe = recipe_of(objective, given, encoder=encoder or str(bert_folder), new=kind)
@@ -143,10 +143,12 @@ def test_every_objective_trains(objective: str, run: Run, notes: Path, unsplit: 
 @pytest.mark.slow
 @pytest.mark.parametrize("new", SIZES)
 @pytest.mark.parametrize("objective", ["pairs", "docsplit"])
-def test_every_new_encoder_learns_and_can_be_trained_again(new: Kind, objective: str, run: Run, unsplit: Path) -> None:
+def test_every_new_encoder_learns_and_can_be_trained_again(
+    new: NewKind, objective: str, run: Run, unsplit: Path
+) -> None:
     first = run(objective, new=new, given={"steps": 2})
     assert f"began with the weights of bert{TAKEN[new]}." in card(first)
-    assert ("| mixed precision | no |" in card(first)) == (new is Kind.BIGBIRD)  # on any processor
+    assert ("| mixed precision | no |" in card(first)) == (new is NewKind.BIGBIRD)  # on any processor
     second = run(objective, out="second", encoder=str(first.folder), given={"steps": 2})
     assert load_trainable(str(second.folder), device="cpu").kind == load_trainable(str(first.folder), device="cpu").kind
     assert not np.allclose(vectors(first.folder), vectors(second.folder), atol=1e-5)
@@ -303,7 +305,7 @@ def test_frozen_layers_stay_as_they_are(run: Run, bert_folder: Path) -> None:
 
 
 def test_a_frozen_first_stage_keeps_the_backbone(run: Run, bert_folder: Path) -> None:
-    trained = run(new=Kind.COLDE, given={"frozen_first_stage": True})
+    trained = run(new=NewKind.COLDE, given={"frozen_first_stage": True})
     assert not any(name.startswith("encoder.") for name in moved(bert_folder, trained.folder))
 
 
@@ -322,17 +324,17 @@ def test_parameters_can_be_saved_in_half_precision(run: Run) -> None:
 @pytest.mark.parametrize(
     ("objective", "new", "given", "message"),
     [
-        ("sections", Kind.SMITH, {}, "the objective sections does not train an encoder of type smith, but a CoLDE; "),
-        ("text-pairs", Kind.COLDE, {}, "the objective text-pairs does not train an encoder of type colde, but a TDE; "),
-        ("smith", Kind.COLDE, {}, "the objective smith does not train an encoder of type colde, but a SMITH; make one"),
-        ("ct", Kind.COLDE, {}, "the objective ct does not train an encoder of type colde, but a mean encoder; name a"),
-        ("pairs", Kind.SMITH, {"frozen_layers": 1}, "an encoder of type smith has no layers that can be frozen one by"),
-        ("pairs", Kind.SMITH, {"checkpoint_gradients": True}, "an encoder of type smith cannot checkpoint gradients"),
+        ("sections", NewKind.SMITH, {}, "the objective sections does not train an encoder of type smith, but a CoLDE"),
+        ("text-pairs", NewKind.COLDE, {}, "the objective text-pairs does not train an encoder of type colde, but a"),
+        ("smith", NewKind.COLDE, {}, "the objective smith does not train an encoder of type colde, but a SMITH"),
+        ("ct", NewKind.COLDE, {}, "the objective ct does not train an encoder of type colde, but a mean encoder"),
+        ("pairs", NewKind.SMITH, {"frozen_layers": 1}, "an encoder of type smith has no layers that can be frozen one"),
+        ("pairs", NewKind.SMITH, {"checkpoint_gradients": True}, "an encoder of type smith cannot checkpoint"),
         ("pairs", None, {"patience": 2}, "a patience of 2 counts validations, and no corpus has valid queries"),
     ],
 )
 def test_what_does_not_fit_is_refused(
-    objective: str, new: Kind | None, given: dict[str, object], message: str, run: Run
+    objective: str, new: NewKind | None, given: dict[str, object], message: str, run: Run
 ) -> None:
     with pytest.raises(TrainingError, match=f"^{message}"):
         run(objective, new=new, given=given)
@@ -340,16 +342,16 @@ def test_what_does_not_fit_is_refused(
 
 @pytest.mark.slow
 def test_a_pooling_is_refused_for_an_encoder_that_has_its_own(run: Run) -> None:
-    smith = run(new=Kind.SMITH, given={"steps": 1})
+    smith = run(new=NewKind.SMITH, given={"steps": 1})
     with pytest.raises(TrainingError, match=r"^an encoder of type smith has its own pooling and window; begin with a"):
         run(out="second", encoder=str(smith.folder), given={"pooling": "cls"})
 
 
 def test_the_recipe_of_python_and_that_of_the_command_line_are_equal() -> None:
     recipe = recipe_of(
-        "pairs", {"queries": "8", "dropout": "0", "variant": "paper", "size.width": "64"}, new=Kind.SMITH
+        "pairs", {"queries": "8", "dropout": "0", "variant": "paper", "size.width": "64"}, new=NewKind.SMITH
     )
-    new = replace(recipe.start.new or NewEncoder(Kind.SMITH), sizes={"width": "64"})
+    new = replace(recipe.start.new or NewEncoder(NewKind.SMITH), sizes={"width": "64"})
     assert recipe.start == Start(new=new, dropout=0.0)
     assert isinstance(recipe.objective, PairsObjective) and recipe.objective.queries == 8
     assert json.loads(json.dumps(dict(new.sizes))) == {"width": "64"}

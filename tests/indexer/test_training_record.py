@@ -16,7 +16,7 @@ from engine.errors import TrainingError
 from engine.machine import Machine, Origin
 from engine.training.corpus import TrainingCorpus
 from engine.training.fine_tuning import Loss
-from engine.training.history import History, Row, rows_of, validation_values
+from engine.training.history import History, Number, rows_of, validation_values
 from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, TrainerSettings
 from indexer.training import recipe
 from indexer.training.recipe import (
@@ -275,7 +275,7 @@ def test_a_card_warns_when_its_command_does_not_reproduce_the_run(tmp_path: Path
 
 
 def test_validations_are_compared_before_training_and_at_the_best_step() -> None:
-    rows: list[Row] = []
+    rows: list[Number] = []
     for step, value in ((0, 0.25), (50, 0.75), (100, 0.5)):
         rows += rows_of(step, validation_values("nDCG@10", {"rfc": value, "proposals": 0.25}))
         rows += rows_of(step, validation_values("R@100", {"rfc": value / 2}))

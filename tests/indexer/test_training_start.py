@@ -23,7 +23,7 @@ from engine.encoders.tde import TdeEncoder
 from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from engine.errors import DocumentError, EncoderError, MissingExtra, TrainingError
 from engine.training.corpus import TrainingCorpus
-from engine.training.pair_tasks import Classes, Graph
+from engine.training.pair_tasks import Classes, PairGraph
 from indexer.building.report import BuildReport
 from indexer.training.recipe import SectionsObjective, TextPairsObjective
 from indexer.training.run import (
@@ -37,9 +37,9 @@ from indexer.training.run import (
     text_pairs,
 )
 from indexer.training.start import (
-    Kind,
     LongSizes,
     NewEncoder,
+    NewKind,
     Start,
     StartingEncoder,
     long_backbone,
@@ -244,16 +244,16 @@ def test_plain_attention_gives_the_same_vectors(bert_folder: Path, mean_encoder:
 SIZES = LongSizes(max_tokens=96, window=8, block_tokens=4, random_blocks=1)
 
 
-@pytest.mark.parametrize("attention", [Kind.LONGFORMER, Kind.BIGBIRD])
-def test_a_text_that_the_attention_covers_has_the_vector_of_the_bert(attention: Kind, bert_folder: Path) -> None:
+@pytest.mark.parametrize("attention", [NewKind.LONGFORMER, NewKind.BIGBIRD])
+def test_a_text_that_the_attention_covers_has_the_vector_of_the_bert(attention: NewKind, bert_folder: Path) -> None:
     bert = Backbone(bert_folder, device="cpu", dtype=torch.float32)
     long = long_backbone(bert_folder, attention, SIZES, device="cpu")
     short = [list(range(5, 9)), [7]]  # with special tokens, half a window
     np.testing.assert_allclose(long.encode(short, 100), bert.encode(short, 100), atol=1e-5)
 
 
-@pytest.mark.parametrize("attention", [Kind.LONGFORMER, Kind.BIGBIRD])
-def test_positions_are_those_of_the_bert_repeated(attention: Kind, bert_folder: Path) -> None:
+@pytest.mark.parametrize("attention", [NewKind.LONGFORMER, NewKind.BIGBIRD])
+def test_positions_are_those_of_the_bert_repeated(attention: NewKind, bert_folder: Path) -> None:
     bert = Backbone(bert_folder, device="cpu", dtype=torch.float32)
     long = long_backbone(bert_folder, attention, SIZES, device="cpu")
     assert (bert.max_tokens, long.max_tokens) == (46, 94)
@@ -263,8 +263,8 @@ def test_positions_are_those_of_the_bert_repeated(attention: Kind, bert_folder: 
     assert np.isfinite(long.encode([list(range(5, 90))], 100)).all()
 
 
-@pytest.mark.parametrize("attention", [Kind.LONGFORMER, Kind.BIGBIRD])
-def test_vectors_do_not_depend_on_padding(attention: Kind, bert_folder: Path) -> None:
+@pytest.mark.parametrize("attention", [NewKind.LONGFORMER, NewKind.BIGBIRD])
+def test_vectors_do_not_depend_on_padding(attention: NewKind, bert_folder: Path) -> None:
     long = long_backbone(bert_folder, attention, SIZES, device="cpu")
     sequences = [list(range(5, 5 + length)) for length in (3, 20, 45, 62)]
     alone = np.concatenate([long.encode([sequence], 1000) for sequence in sequences])
@@ -272,7 +272,7 @@ def test_vectors_do_not_depend_on_padding(attention: Kind, bert_folder: Path) ->
 
 
 def test_a_new_longformer_reads_whole_sections_and_is_saved_as_any_encoder(bert_folder: Path, tmp_path: Path) -> None:
-    new = NewEncoder(Kind.LONGFORMER, sizes={"max_tokens": "96", "window": "8"})
+    new = NewEncoder(NewKind.LONGFORMER, sizes={"max_tokens": "96", "window": "8"})
     made = make_encoder(new, str(bert_folder), (), seed=0, device="cpu")
     assert made.inherited == " (with the attention of longformer, positions repeated)"
     document = make_document("d", [("", "the old red fox " * 16)])
@@ -286,15 +286,15 @@ def test_a_new_longformer_reads_whole_sections_and_is_saved_as_any_encoder(bert_
 
 
 def test_what_is_no_bert_and_sizes_out_of_range_are_refused(bert_folder: Path, tmp_path: Path) -> None:
-    long_backbone(bert_folder, Kind.BIGBIRD, SIZES).save_pretrained(tmp_path)
+    long_backbone(bert_folder, NewKind.BIGBIRD, SIZES).save_pretrained(tmp_path)
     with pytest.raises(EncoderError, match="holds a big_bird; a longformer is made from a BERT"):
-        long_backbone(tmp_path, Kind.LONGFORMER, SIZES)
+        long_backbone(tmp_path, NewKind.LONGFORMER, SIZES)
     with pytest.raises(EncoderError, match="a window of 7 tokens has no equal halves"):
         LongSizes(window=7)
     with pytest.raises(EncoderError, match="random_blocks is 0; it must be at least 1"):
         LongSizes(random_blocks=0)
     with pytest.raises(TrainingError, match="longformer has no size 'layers'; it has max_tokens, window"):
-        make_encoder(NewEncoder(Kind.LONGFORMER, sizes={"layers": "2"}), str(bert_folder), (), seed=0, device=None)
+        make_encoder(NewEncoder(NewKind.LONGFORMER, sizes={"layers": "2"}), str(bert_folder), (), seed=0, device=None)
 
 
 TEXTS = ["The old fox runs over the river bank.", "The old fox and the young dog.", "A river runs over the bank."]
@@ -311,9 +311,9 @@ def words(encoder: SmithEncoder) -> torch.Tensor:
 
 
 def test_a_smith_takes_the_word_embeddings_of_a_bert_of_its_width(bert_folder: Path) -> None:
-    other = make(NewEncoder(Kind.SMITH, sizes={**SMITH, "width": "64"}), bert_folder)
-    made = make(NewEncoder(Kind.SMITH, sizes=SMITH), bert_folder)
-    published = make(NewEncoder(Kind.COLDE, sizes=COLDE), bert_folder).encoder.backbone.model
+    other = make(NewEncoder(NewKind.SMITH, sizes={**SMITH, "width": "64"}), bert_folder)
+    made = make(NewEncoder(NewKind.SMITH, sizes=SMITH), bert_folder)
+    published = make(NewEncoder(NewKind.COLDE, sizes=COLDE), bert_folder).encoder.backbone.model
     assert other.inherited is None and other.encoder.config.width == 64
     assert made.inherited == " (the word embeddings alone)"
     n = len(words(made.encoder))
@@ -321,42 +321,42 @@ def test_a_smith_takes_the_word_embeddings_of_a_bert_of_its_width(bert_folder: P
 
 
 def test_a_smith_takes_a_bert_of_the_same_sizes_as_its_sentence_encoder(bert_folder: Path) -> None:
-    made = make(NewEncoder(Kind.SMITH, sizes=SAME), bert_folder)
-    published = make(NewEncoder(Kind.COLDE, sizes=COLDE), bert_folder).encoder.backbone.model.state_dict()
+    made = make(NewEncoder(NewKind.SMITH, sizes=SAME), bert_folder)
+    published = make(NewEncoder(NewKind.COLDE, sizes=COLDE), bert_folder).encoder.backbone.model.state_dict()
     assert made.inherited == " (in the sentence encoder)"
     name = "encoder.layer.1.output.dense.weight"
     assert torch.equal(made.encoder.module.sentence.bert.state_dict()[name], published[name])
 
 
 def test_the_seed_alone_decides_the_parameters(bert_folder: Path) -> None:
-    new = NewEncoder(Kind.COLDE, sizes=COLDE)
+    new = NewEncoder(NewKind.COLDE, sizes=COLDE)
     one, same, other = (make(new, bert_folder, seed=seed).encoder.fingerprint for seed in (0, 0, 1))
     assert one == same != other
 
 
 def test_variants_bring_their_own_choices(bert_folder: Path) -> None:
-    smith = make(NewEncoder(Kind.SMITH, Variant.RELEASED, SMITH), bert_folder).encoder
-    colde = make(NewEncoder(Kind.COLDE, Variant.RELEASED, COLDE), bert_folder).encoder
+    smith = make(NewEncoder(NewKind.SMITH, Variant.RELEASED, SMITH), bert_folder).encoder
+    colde = make(NewEncoder(NewKind.COLDE, Variant.RELEASED, COLDE), bert_folder).encoder
     assert isinstance(smith, SmithEncoder) and smith.config.final_activation is Activation.RELU
     assert isinstance(colde, ColdeEncoder) and colde.config.freeze is Freeze.ALL_BUT_LAST
     with pytest.raises(EncoderError, match="no code of TDE was published"):
-        make(NewEncoder(Kind.TDE, Variant.RELEASED), bert_folder)
+        make(NewEncoder(NewKind.TDE, Variant.RELEASED), bert_folder)
 
 
 def test_sizes_may_be_numbers_or_choices(bert_folder: Path) -> None:
     sizes = {**SMITH, "combination": "attention", "dropout": "0.2"}
-    config = make(NewEncoder(Kind.SMITH, sizes=sizes), bert_folder).encoder.config
+    config = make(NewEncoder(NewKind.SMITH, sizes=sizes), bert_folder).encoder.config
     assert (config.combination, config.dropout) == (Combination.ATTENTION, 0.2)
-    tde = make(NewEncoder(Kind.TDE, sizes={**TDE, "pooling": "cls"}), bert_folder).encoder
+    tde = make(NewEncoder(NewKind.TDE, sizes={**TDE, "pooling": "cls"}), bert_folder).encoder
     assert isinstance(tde, TdeEncoder) and tde.config.pooling == "cls" and tde.config.n_topics == 2
 
 
-@pytest.mark.parametrize("kind", [Kind.SMITH_SHORT, Kind.MATCHBERT])
-def test_the_smaller_smiths_can_be_made(kind: Kind, bert_folder: Path) -> None:
-    sizes = {**SAME, "max_blocks": "1" if kind is Kind.MATCHBERT else "3"}
+@pytest.mark.parametrize("kind", [NewKind.SMITH_SHORT, NewKind.MATCHBERT])
+def test_the_smaller_smiths_can_be_made(kind: NewKind, bert_folder: Path) -> None:
+    sizes = {**SAME, "max_blocks": "1" if kind is NewKind.MATCHBERT else "3"}
     del sizes["document_layers"]
     made = make(NewEncoder(kind, sizes=sizes), bert_folder).encoder
-    assert made.config.is_hierarchical == (kind is Kind.SMITH_SHORT)
+    assert made.config.is_hierarchical == (kind is NewKind.SMITH_SHORT)
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_the_smaller_smiths_can_be_made(kind: Kind, bert_folder: Path) -> None:
 )
 def test_wrong_sizes_are_refused(sizes: dict[str, str], message: str, bert_folder: Path) -> None:
     with pytest.raises(TrainingError) as raised:
-        make(NewEncoder(Kind.SMITH, sizes=sizes), bert_folder)
+        make(NewEncoder(NewKind.SMITH, sizes=sizes), bert_folder)
     assert str(raised.value).startswith(message)
 
 
@@ -403,13 +403,13 @@ def corpus_of(
 
 @pytest.fixture(scope="module")
 def colde(bert_folder: Path) -> TrainableEncoder:
-    new = NewEncoder(Kind.COLDE, sizes=COLDE)
+    new = NewEncoder(NewKind.COLDE, sizes=COLDE)
     return make_encoder(new, str(bert_folder), (), seed=0, device="cpu").encoder
 
 
 @pytest.fixture(scope="module")
 def tde(bert_folder: Path) -> TrainableEncoder:
-    new = NewEncoder(Kind.TDE, sizes={**TDE, "max_df": "1", "min_df": "1"})
+    new = NewEncoder(NewKind.TDE, sizes={**TDE, "max_df": "1", "min_df": "1"})
     return make_encoder(new, str(bert_folder), [TEXT], seed=0, device="cpu").encoder
 
 
@@ -417,7 +417,7 @@ def test_pairs_of_several_corpora_make_one_graph(colde: TrainableEncoder) -> Non
     corpora = [corpus_of("one", {"a": ["b", "f"]}), corpus_of("two", {"a": ["c"]})]
     task = section_contrast(colde, corpora, SECTIONS, seed=5)
     assert [one.document.text[-6:] for one in task.documents] == ["one a.", "one b.", "two a.", "two c."]
-    assert isinstance(task.relation, Graph) and task.settings.seed == 5
+    assert isinstance(task.relation, PairGraph) and task.settings.seed == 5
     assert task.relation.neighbours == [{1}, {0}, {3}, {2}]
 
 

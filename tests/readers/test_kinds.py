@@ -11,7 +11,7 @@ import pytest
 from engine.readers import Unreadable, read_bytes, read_file
 from engine.readers.fields import Fields
 from engine.text.document import Document
-from indexer.reading.reader import Request, pack_requests, unpack_requests
+from indexer.reading.reader import ReadRequest, pack_requests, unpack_requests
 from tests.readers.made import Print, pdf_bytes
 from tests.readers.made_pdf import pdf_of_contents
 from tests.readers.test_docx_parts import word_of
@@ -311,7 +311,7 @@ def test_the_fields_of_records_can_be_named(name: str, tmp_path: Path) -> None:
     (failure,) = read_file(path, fields=Fields("verse"))
     assert isinstance(failure, Unreadable)
     assert failure.reason == 'it has no field "verse"; its fields are key, label, prose, text'
-    ((packed,), _) = unpack_requests(pack_requests([Request("a", fields=Fields("prose"))]))
+    ((packed,), _) = unpack_requests(pack_requests([ReadRequest("a", fields=Fields("prose"))]))
     assert packed.fields == Fields("prose")
 
 

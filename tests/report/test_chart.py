@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from engine.index import Index
 from engine.report.chart import Chart, chart_csv, chart_docx, chart_html, claim_chart
-from engine.report.page import MOST_CELLS, Mark, Run, excerpts, marked_runs, section_map
+from engine.report.page import MOST_CELLS, Mark, MarkedRun, excerpts, marked_runs, section_map
 from engine.scoring.evidence import Floor
 from engine.scoring.parts import Breakdown, ChunkPart, SectionPair, pair_columns
 from engine.text.document import Document
@@ -183,11 +183,11 @@ TEXT = "The old fox crosses the wide river."
 def test_passages_that_overlap_share_a_run() -> None:
     marks = [Mark(Span(4, 19), 1), Mark(Span(12, 28), 2)]
     assert marked_runs(TEXT, Span(0, 35), marks) == [
-        Run((), (("The ", False),)),
-        Run((1,), (("old fox ", False),)),
-        Run((1, 2), (("crosses", False),)),
-        Run((2,), ((" the wide", False),)),
-        Run((), ((" river.", False),)),
+        MarkedRun((), (("The ", False),)),
+        MarkedRun((1,), (("old fox ", False),)),
+        MarkedRun((1, 2), (("crosses", False),)),
+        MarkedRun((2,), ((" the wide", False),)),
+        MarkedRun((), ((" river.", False),)),
     ]
 
 

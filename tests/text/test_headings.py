@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.text.document import Document
-from engine.text.headings import Kind, could_be_title, find_headings, is_contents_line, parse, roman_value
+from engine.text.headings import LineKind, could_be_title, find_headings, is_contents_line, parse, roman_value
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.segmentation import Heading, Section, divide
 
@@ -150,15 +150,15 @@ def test_other_centred_lines_are_not_headings(block: str) -> None:
 @pytest.mark.parametrize(
     ("line", "kind", "number", "level", "title"),
     [
-        ("1. Introduction", Kind.DECIMAL, (1,), 1, "Introduction"), ("2.3 Foo", Kind.DECIMAL, (2, 3), 2, "Foo"),
-        ("2.3.  foo-option", Kind.DECIMAL, (2, 3), 2, "foo-option"),
-        ("0. Definitions.", Kind.DECIMAL, (0,), 1, "Definitions."), ("A.1 Bar", Kind.LETTER, (1, 1), 2, "Bar"),
-        ("IV. METHODS", Kind.ROMAN, (4,), 1, "METHODS"), ("Section 3", Kind.NAMED, (), 3, ""),
-        ("Article 5: Scope", Kind.NAMED, (), 3, "Scope"), ("§ 4", Kind.NAMED, (), 3, ""),
-        ("CHAPTER IV", Kind.NAMED, (), 2, ""), ("Appendix A. Proofs", Kind.NAMED, (), 1, "Proofs"),
+        ("1. Introduction", LineKind.DECIMAL, (1,), 1, "Introduction"), ("2.3 Foo", LineKind.DECIMAL, (2, 3), 2, "Foo"),
+        ("2.3.  foo-option", LineKind.DECIMAL, (2, 3), 2, "foo-option"),
+        ("0. Definitions.", LineKind.DECIMAL, (0,), 1, "Definitions."), ("A.1 Bar", LineKind.LETTER, (1, 1), 2, "Bar"),
+        ("IV. METHODS", LineKind.ROMAN, (4,), 1, "METHODS"), ("Section 3", LineKind.NAMED, (), 3, ""),
+        ("Article 5: Scope", LineKind.NAMED, (), 3, "Scope"), ("§ 4", LineKind.NAMED, (), 3, ""),
+        ("CHAPTER IV", LineKind.NAMED, (), 2, ""), ("Appendix A. Proofs", LineKind.NAMED, (), 1, "Proofs"),
     ],
 )  # fmt: skip
-def test_numbers_are_read(line: str, kind: Kind, number: tuple[int, ...], level: int, title: str) -> None:
+def test_numbers_are_read(line: str, kind: LineKind, number: tuple[int, ...], level: int, title: str) -> None:
     numbered = parse(line)
     assert numbered is not None
     assert (numbered.kind, numbered.number, numbered.level, numbered.title) == (kind, number, level, title)

@@ -23,13 +23,13 @@ from engine.encoders.cpu import MeanConfig
 from engine.encoders.smith_config import SmithConfig
 from engine.encoders.tde import TdeConfig
 from engine.errors import TrainingError
-from engine.settings import Range, Settings, parse, shown_value
+from engine.settings import Checked, Range, parse, shown_value
 from engine.training.fine_tuning import FineTuningSettings, Loss
-from engine.training.history import History, Row, draw_curves, rows_of, save_curves, smooth, validation_values
+from engine.training.history import History, Number, draw_curves, rows_of, save_curves, smooth, validation_values
 from engine.training.trainer import TrainerSettings
 from indexer.training import (
-    Kind,
     NewEncoder,
+    NewKind,
     PairsObjective,
     Recipe,
     SectionsObjective,
@@ -45,7 +45,7 @@ from indexer.training.start import LongSizes
 SETTINGS = [
     *(PairsObjective(), SectionsObjective(), TextPairsObjective()),
     *(ViewsObjective(), TensionObjective(), WordsObjective(), SmithObjective()),
-    *(TrainerSettings(), Start(), NewEncoder(Kind.TDE), Recipe()),
+    *(TrainerSettings(), Start(), NewEncoder(NewKind.TDE), Recipe()),
     *(SmithConfig(), ColdeConfig(), TdeConfig(), MeanConfig(), LongSizes()),
 ]
 FIELDS = [(settings, one) for settings in SETTINGS for one in fields(settings) if "meaning" in one.metadata]
@@ -58,11 +58,11 @@ def outside(within: Range) -> list[float]:
 
 
 @pytest.mark.parametrize(("settings", "one"), FIELDS, ids=NAMES)
-def test_every_number_is_refused_outside_of_its_range(settings: Settings, one: Field[Any]) -> None:
+def test_every_number_is_refused_outside_of_its_range(settings: Checked, one: Field[Any]) -> None:
     kinds = str(get_type_hints(type(settings))[one.name])
     within = one.metadata["range"]
     assert ("int" in kinds or "float" in kinds) == (within is not None) or "Mapping" in kinds
-    required = {"kind": Kind.TDE} if isinstance(settings, NewEncoder) else {}
+    required = {"kind": NewKind.TDE} if isinstance(settings, NewEncoder) else {}
     for value in outside(within) if within else ():
         with pytest.raises(settings.error) as raised:
             type(settings)(**required, **{one.name: value})
@@ -70,7 +70,7 @@ def test_every_number_is_refused_outside_of_its_range(settings: Settings, one: F
 
 
 @pytest.mark.parametrize(("settings", "one"), FIELDS, ids=NAMES)
-def test_every_default_is_read_from_the_text_that_is_listed(settings: Settings, one: Field[Any]) -> None:
+def test_every_default_is_read_from_the_text_that_is_listed(settings: Checked, one: Field[Any]) -> None:
     value = getattr(settings, one.name)
     assert parse(one.name, shown_value(value), get_type_hints(type(settings))[one.name]) == value
     assert one.metadata["meaning"][-1] != "."
@@ -125,7 +125,7 @@ def test_the_file_is_plain_csv_a_row_for_each_number(path: Path) -> None:
 def test_every_number_and_name_comes_back_as_it_was(path: Path) -> None:
     values = [0.1 + 0.2, 1e-300, 5e-324, -0.0, math.inf, float(np.float32(0.1)), math.nan]
     names = [f'valid R@5/"a", b{number}' for number in range(len(values))]
-    History(Row(1, name, value) for name, value in zip(names, values, strict=True)).write(path)
+    History(Number(1, name, value) for name, value in zip(names, values, strict=True)).write(path)
     with path.open(newline="") as stream:
         _, *rows = csv.reader(stream)
     assert [row[1] for row in rows] == names
@@ -158,7 +158,7 @@ def test_the_best_step_is_the_first_with_the_highest_mean(values: list[float], b
 
 def made_history(*, corpora: tuple[str, ...] = ("rfc", "proposals"), scale: float = 1.0) -> History:
     """Sixty steps of two losses, and a metric that is best at step 20."""
-    rows: list[Row] = []
+    rows: list[Number] = []
     for step in range(61):
         if step:
             losses = {"loss": 1 + 2 / step + scale, "loss/words": 1 + 2 / step, "loss/matching": scale}
@@ -264,8 +264,8 @@ def test_the_picture_is_a_png_alone_in_its_folder(tmp_path: Path) -> None:
 
 def test_a_run_without_a_number_still_gives_a_picture(tmp_path: Path) -> None:
     save_curves(History(), tmp_path / "empty.png")
-    rows = [Row(0, "valid R@10/a$b^$", math.nan), Row(0, "valid R@10/mean", math.nan), Row(1, "loss", math.nan)]
-    save_curves(History([*rows, Row(1, "learning rate", 0.0)]), tmp_path / "nan.png")
+    rows = [Number(1, name, math.nan) for name in ("valid R@10/a$b^$", "valid R@10/mean", "loss")]
+    save_curves(History([*rows, Number(1, "learning rate", 0.0)]), tmp_path / "nan.png")
     assert imread(tmp_path / "nan.png").shape == (1056, 990, 4)
 
 

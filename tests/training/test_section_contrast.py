@@ -19,7 +19,7 @@ from engine.training.pair_tasks import (
     Classes,
     ContrastBatch,
     ContrastSettings,
-    Graph,
+    PairGraph,
     Relation,
     SectionContrast,
 )
@@ -66,7 +66,7 @@ def hops(pairs: Sequence[tuple[int, int]], one: int, other: int) -> int:
 
 def test_a_graph_counts_hops() -> None:
     documents = [5, 0, 3, 2, 1, 4]
-    positives, open_pairs = Graph(6, PAIRS).relate(documents)
+    positives, open_pairs = PairGraph(6, PAIRS).relate(documents)
     for i, one in enumerate(documents):
         for j, other in enumerate(documents):
             distance = hops(PAIRS, one, other)
@@ -75,7 +75,7 @@ def test_a_graph_counts_hops() -> None:
 
 
 def test_hops_may_lead_through_a_document_outside_of_the_batch() -> None:
-    _, open_pairs = Graph(6, PAIRS).relate([0, 2])
+    _, open_pairs = PairGraph(6, PAIRS).relate([0, 2])
     assert open_pairs.tolist() == [[False, True], [True, False]]
 
 
@@ -96,7 +96,7 @@ def test_classes_are_drawn_k_documents_each_and_all_once_an_epoch() -> None:
 
 
 def test_a_graph_draws_documents_beside_neighbours_and_none_twice() -> None:
-    graph = Graph(7, PAIRS)
+    graph = PairGraph(7, PAIRS)
     for step in range(10):
         drawn = graph.draw(step, ContrastSettings(n_classes=3, n_each=2))
         assert len(set(drawn)) == len(drawn) and 3 <= len(drawn) <= 6
@@ -104,7 +104,7 @@ def test_a_graph_draws_documents_beside_neighbours_and_none_twice() -> None:
 
 
 def test_the_share_of_documents_read_whole_is_the_probability(bert_folder: Path) -> None:
-    task = make_contrast(bert_folder, Graph(6, PAIRS), ContrastSettings(n_classes=3))
+    task = make_contrast(bert_folder, PairGraph(6, PAIRS), ContrastSettings(n_classes=3))
     whole = [value for step in range(300) for value in task.batch(step).whole]
     assert np.mean(whole) == pytest.approx(0.3, abs=0.05)
 
@@ -121,11 +121,11 @@ def test_the_share_of_documents_read_whole_is_the_probability(bert_folder: Path)
 def test_no_whole_view_is_drawn_without_sections_probability_or_contrast(
     bert_folder: Path, config: ColdeConfig, settings: ContrastSettings
 ) -> None:
-    assert not any(make_contrast(bert_folder, Graph(6, PAIRS), settings, config).batch(0).whole)
+    assert not any(make_contrast(bert_folder, PairGraph(6, PAIRS), settings, config).batch(0).whole)
 
 
 def test_tokens_of_whole_views_are_counted_too(bert_folder: Path) -> None:
-    task = make_contrast(bert_folder, Graph(6, PAIRS), ContrastSettings())
+    task = make_contrast(bert_folder, PairGraph(6, PAIRS), ContrastSettings())
     lengths = [one.coverage.tokens_total for one in task.documents]
     assert task.n_tokens(ContrastBatch((0, 3), (False, True))) == lengths[0] + 2 * lengths[3]
 
@@ -148,7 +148,7 @@ def supcon_by_hand(vectors: Tensor, owners: list[int], pairs: Sequence[tuple[int
 
 
 def test_the_loss_is_the_sum_of_the_paper_over_sections_and_whole_views(bert_folder: Path) -> None:
-    task = make_contrast(bert_folder, Graph(6, PAIRS), ContrastSettings())
+    task = make_contrast(bert_folder, PairGraph(6, PAIRS), ContrastSettings())
     batch = ContrastBatch((0, 1, 2, 5), (False, True, False, False))
     split = [task.encoder.split(task.documents[number], 2) for number in batch.documents]
     views = [split[0], split[1], task.encoder.split(task.documents[1], 1), split[2], split[3]]
@@ -159,7 +159,7 @@ def test_the_loss_is_the_sum_of_the_paper_over_sections_and_whole_views(bert_fol
 
 def test_without_augmentation_documents_are_contrasted_whole(bert_folder: Path) -> None:
     config = replace(CONFIG, n_sections=1, without_positions=True)
-    task = make_contrast(bert_folder, Graph(6, PAIRS), ContrastSettings(), config)
+    task = make_contrast(bert_folder, PairGraph(6, PAIRS), ContrastSettings(), config)
     batch = ContrastBatch((0, 1, 3, 5), (False,) * 4)
     vectors = torch.from_numpy(np.stack([task.encoder.encode_segmented([one])[0].document for one in task.documents]))
     expected = supcon_by_hand(vectors[[0, 1, 3, 5]], [0, 1, 3, 5], PAIRS, 0.5)
@@ -168,7 +168,7 @@ def test_without_augmentation_documents_are_contrasted_whole(bert_folder: Path) 
 
 def test_without_contrast_the_loss_is_the_cross_entropy_of_cosines_balanced(bert_folder: Path) -> None:
     task = make_contrast(
-        bert_folder, Graph(6, PAIRS), ContrastSettings(contrastive=False), replace(CONFIG, n_sections=1)
+        bert_folder, PairGraph(6, PAIRS), ContrastSettings(contrastive=False), replace(CONFIG, n_sections=1)
     )
     batch = ContrastBatch((0, 1, 2, 5), (False,) * 4)
     vectors = {number: task.encoder.encode_segmented([task.documents[number]])[0].document for number in (0, 1, 2, 5)}
@@ -186,7 +186,7 @@ def test_without_contrast_the_loss_is_the_cross_entropy_of_cosines_balanced(bert
     "settings", [ContrastSettings(whole_probability=1.0), ContrastSettings(contrastive=False)], ids=["supcon", "bce"]
 )
 def test_gradients_reach_backbone_tables_attention_and_lstm(bert_folder: Path, settings: ContrastSettings) -> None:
-    task = make_contrast(bert_folder, Graph(6, PAIRS), settings)
+    task = make_contrast(bert_folder, PairGraph(6, PAIRS), settings)
     loss_of(task, task.batch(0))
     without = {name for name, weight in task.module.named_parameters() if weight.grad is None or not weight.grad.any()}
     # A bias of keys shifts all logits of a softmax alike.
@@ -204,7 +204,7 @@ def test_classes_of_one_document_each_are_refused(labels: list[int], message: st
 
 def test_pairs_of_one_document_are_refused() -> None:
     with pytest.raises(TrainingError, match=r"^no pair of two different documents among 1; give one at least$"):
-        Graph(6, [(2, 2)])
+        PairGraph(6, [(2, 2)])
 
 
 def without_dropout(task: SectionContrast) -> SectionContrast:
@@ -217,7 +217,7 @@ def without_dropout(task: SectionContrast) -> SectionContrast:
 
 @pytest.mark.slow
 def test_a_small_model_learns_32_pairs_by_heart(bert_folder: Path) -> None:
-    relation = Graph(64, [(2 * number, 2 * number + 1) for number in range(32)])
+    relation = PairGraph(64, [(2 * number, 2 * number + 1) for number in range(32)])
     settings, config = ContrastSettings(n_classes=32), replace(CONFIG, temperature=0.1)
     task = without_dropout(make_contrast(bert_folder, relation, settings, config, n_documents=64))
 

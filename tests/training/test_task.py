@@ -29,7 +29,7 @@ from engine.training.contrastive_pretraining import (
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss, Source
 from engine.training.losses import ScaledCosine
 from engine.training.masked_words import SmithPretraining, SmithSettings
-from engine.training.pair_tasks import ContrastSettings, Graph, LabelledPair, SectionContrast, TextPairs
+from engine.training.pair_tasks import ContrastSettings, LabelledPair, PairGraph, SectionContrast, TextPairs
 from engine.training.selection import PairBatch, RandomRuns, keep_chunks
 from engine.training.task import (
     Task,
@@ -102,7 +102,7 @@ def sections(folder: Path, *, contrastive: bool = True) -> SectionContrast:
     encoder = ColdeEncoder.create(folder, config, device="cpu", dtype=torch.float32)
     documents = [encoder.segment(document) for document in DOCUMENTS]
     return SectionContrast(
-        encoder, documents, Graph(24, [(0, 1), (2, 3)]), ContrastSettings(n_classes=4, contrastive=contrastive)
+        encoder, documents, PairGraph(24, [(0, 1), (2, 3)]), ContrastSettings(n_classes=4, contrastive=contrastive)
     )
 
 

@@ -25,7 +25,7 @@ from engine.words.likelihood import (
     scores,
     scores_of_many,
 )
-from engine.words.mixture import DividedMixture, Mixture, SectionShares
+from engine.words.mixture import DividedMixture, Mixture, TermShares
 from engine.words.segmenter import Terms, WordSegmenter
 
 TEXTS = st.lists(st.lists(st.integers(0, 12), max_size=15), min_size=1, max_size=6)
@@ -150,9 +150,9 @@ def drawn_counts(seed: int, n_terms: int, n_query: int, n_target: int) -> tuple[
     return shares(n_query), shares(n_target), rng.uniform(0.001, 0.1, n_terms), passages
 
 
-def rows(shares: Matrix) -> SectionShares:
+def rows(shares: Matrix) -> TermShares:
     terms, sections = np.nonzero(shares)
-    return SectionShares(terms, sections, shares[terms, sections])
+    return TermShares(terms, sections, shares[terms, sections])
 
 
 def by_hand(query: Matrix, target: Matrix, contributions: Matrix, passages: Matrix, rounds: int) -> Matrix:
@@ -201,7 +201,7 @@ def test_a_term_goes_where_the_passages_are() -> None:
 
 
 def test_texts_without_shared_terms_have_no_masses() -> None:
-    nothing = SectionShares(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    nothing = TermShares(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     found = Mixture(nothing, nothing, np.empty(0), np.full((2, 3), 0.1))
     assert found.masses.tolist() == np.zeros((2, 3)).tolist()
     assert [len(values) for values in found.of_pair(1, 2)] == [0, 0]

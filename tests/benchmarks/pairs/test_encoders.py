@@ -38,7 +38,7 @@ from engine.training.masked_words import Objective
 from engine.training.pair_tasks import ContrastSettings, SectionContrast, TextPairs, TextPairsSettings
 from engine.training.task import Backward, Task
 from engine.training.trainer import TrainerSettings
-from indexer.training.start import Kind, NewEncoder, Start, starting_encoder
+from indexer.training.start import NewEncoder, NewKind, Start, starting_encoder
 from tests.encoders.tiny import tiny_colde, tiny_smith, tiny_tde
 from tests.training.made import pairs_of_texts
 
@@ -102,17 +102,17 @@ TDE = {"n_topics": "3", "topic_width": "6", "topic_hidden_width": "8", "min_df":
 
 
 def made(folder: Path, name: str) -> Recipe:
-    def new(kind: Kind, sizes: dict[str, str]) -> Start:
+    def new(kind: NewKind, sizes: dict[str, str]) -> Start:
         return Start(str(folder), NewEncoder(kind, sizes=sizes))
 
     both = frozenset(Objective)
     return {
         "bce": Recipe(Start(str(folder)), BCE, Comparison.COSINE, 1e-4),
-        "smith": Recipe(new(Kind.SMITH, SMITH), BCE, Comparison.COSINE, 1e-3),
-        "pretrained smith": Recipe(new(Kind.SMITH, SMITH), BCE, Comparison.COSINE, 1e-3, pretraining=both),
-        "colde": Recipe(new(Kind.COLDE, COLDE), ContrastSettings(), Comparison.COSINE, 1e-4, 1e-3),
-        "colde by bce": Recipe(new(Kind.COLDE, COLDE), ContrastSettings(contrastive=False), Comparison.COSINE, 1e-4),
-        "tde": Recipe(new(Kind.TDE, TDE), TextPairsSettings(), Comparison.HEAD, 1e-4, 1e-3),
+        "smith": Recipe(new(NewKind.SMITH, SMITH), BCE, Comparison.COSINE, 1e-3),
+        "pretrained smith": Recipe(new(NewKind.SMITH, SMITH), BCE, Comparison.COSINE, 1e-3, pretraining=both),
+        "colde": Recipe(new(NewKind.COLDE, COLDE), ContrastSettings(), Comparison.COSINE, 1e-4, 1e-3),
+        "colde by bce": Recipe(new(NewKind.COLDE, COLDE), ContrastSettings(contrastive=False), Comparison.COSINE, 1e-4),
+        "tde": Recipe(new(NewKind.TDE, TDE), TextPairsSettings(), Comparison.HEAD, 1e-4, 1e-3),
     }[name]
 
 
@@ -190,7 +190,7 @@ def test_settings_name_the_backbone_and_what_is_taken_from_it(bert_folder: Path)
         assert (one.encoder, one.settings["begins_with"]) == (label, begins_with)
     wide = replace(
         made(bert_folder, "smith"),
-        start=Start(str(bert_folder), NewEncoder(Kind.SMITH, sizes={**SMITH, "width": "16"})),
+        start=Start(str(bert_folder), NewEncoder(NewKind.SMITH, sizes={**SMITH, "width": "16"})),
     )
     one = trained(wide, Budget(steps=1, pairs_per_step=8))
     assert (one.encoder, one.settings["begins_with"]) == (label, "random weights")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from engine.encoders.encoder import Encoder
 from indexer.serving.app import Server, _listener, _url, configuration
 from indexer.serving.service import Service
-from indexer.serving.settings import Settings
+from indexer.serving.settings import ServerSettings
 from tests.indexer.serving.clients import until
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class _Unsignalled(Server):
 
 
 @contextmanager
-def served_page(folder: Path, settings: Settings | None = None, encoder: Encoder | None = None) -> Iterator[str]:
+def served_page(folder: Path, settings: ServerSettings | None = None, encoder: Encoder | None = None) -> Iterator[str]:
     """The address of a server that is ready."""
-    settings = settings or Settings(port=0, threads=1)
+    settings = settings or ServerSettings(port=0, threads=1)
     service = Service(folder, settings, encoder)
     listener = _listener(settings)
     server = _Unsignalled(configuration(service, lambda: None))

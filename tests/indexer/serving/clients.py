@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from engine.encoders.encoder import Encoder
 from indexer.serving.app import create_app
 from indexer.serving.service import Service
-from indexer.serving.settings import Settings
+from indexer.serving.settings import ServerSettings
 from tests.fakes import FakeEncoder
 
 WAIT_SECONDS = 60.0
@@ -26,8 +26,10 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def served(folder: Path, settings: Settings | None = None, encoder: Encoder | None = None) -> Iterator[TestClient]:
-    service = Service(folder, settings or Settings(threads=2, reload=0.02), encoder or FakeEncoder())
+def served(
+    folder: Path, settings: ServerSettings | None = None, encoder: Encoder | None = None
+) -> Iterator[TestClient]:
+    service = Service(folder, settings or ServerSettings(threads=2, reload=0.02), encoder or FakeEncoder())
     with TestClient(create_app(service), base_url="http://127.0.0.1") as client:
         until(lambda: service.live.is_ready)
         yield client

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from engine.encoders.encoder import SegmentedDocument
 from engine.text.document import Document
-from indexer.serving.settings import Settings
+from indexer.serving.settings import ServerSettings
 from tests.fakes import FakeEncoder
 from tests.indexer.serving.clients import served, until
 
@@ -21,7 +21,7 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 @pytest.fixture(scope="module")
 def guarded(built_folder: Path) -> Iterator[TestClient]:
-    with served(built_folder, Settings(threads=1, token=TOKEN, max_bytes=1_000)) as client:
+    with served(built_folder, ServerSettings(threads=1, token=TOKEN, max_bytes=1_000)) as client:
         yield client
 
 
@@ -81,7 +81,7 @@ def post(client: TestClient, text: str) -> int:
 
 def test_too_many_requests_are_refused_at_once(built_folder: Path) -> None:
     encoder, statuses = StuckEncoder(), list[int]()
-    with served(built_folder, Settings(threads=1, concurrency=1), encoder) as client:
+    with served(built_folder, ServerSettings(threads=1, concurrency=1), encoder) as client:
         stuck = threading.Thread(target=lambda: statuses.append(post(client, "stuck")))
         stuck.start()
         until(lambda: encoder.n_stuck == 1)
@@ -96,7 +96,7 @@ def test_too_many_requests_are_refused_at_once(built_folder: Path) -> None:
 @pytest.mark.slow
 def test_a_slow_request_keeps_its_place_after_the_timeout(built_folder: Path) -> None:
     encoder = StuckEncoder()
-    with served(built_folder, Settings(threads=1, concurrency=1, timeout=0.3), encoder) as client:
+    with served(built_folder, ServerSettings(threads=1, concurrency=1, timeout=0.3), encoder) as client:
         response = client.post("/v1/search", json={"text": "stuck"})
         assert (response.status_code, response.json()["error"]["code"]) == (504, "timeout")
         assert post(client, "one") == 503

@@ -19,7 +19,7 @@ from engine.index import Index
 from engine.text.document import Document
 from indexer.serving import answers
 from indexer.serving.bodies import Parameters
-from indexer.serving.settings import MOST_CHARS, MOST_SECTIONS, Settings
+from indexer.serving.settings import MOST_CHARS, MOST_SECTIONS, ServerSettings
 from tests.indexer.serving.clients import served, until
 from tests.indexer.serving.test_server import running
 
@@ -114,7 +114,7 @@ def test_deadlines_end_work_and_large_requests_leave_threads(
 
     monkeypatch.setattr(answers, "search", search)
     large = {"text": "word " * 60_000}
-    with served(built_folder, Settings(threads=4, concurrency=16, timeout=4)) as client:
+    with served(built_folder, ServerSettings(threads=4, concurrency=16, timeout=4)) as client:
         joined = post_all(client, 6, large)
         until(lambda: b"requests_admitted 6" in client.get("/metrics").content)
         assert client.post("/v1/search", json={"text": WORDS}).status_code == 200

@@ -17,11 +17,11 @@ from indexer.building.rewriting import partition
 from indexer.generation import reference
 from indexer.serving.answers import Refusal
 from indexer.serving.live_index import LiveIndex
-from indexer.serving.settings import Settings
+from indexer.serving.settings import ServerSettings
 from indexer.upkeep.repair import remove as take_out
 from tests.fakes import FakeEncoder, make_corpus
 
-SETTINGS = Settings(threads=2)
+SETTINGS = ServerSettings(threads=2)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from engine.index import Index
 from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.serving.settings import Settings
+from indexer.serving.settings import ServerSettings
 from tests.fakes import FakeEncoder, make_corpus
 from tests.indexer.serving.clients import served
 
@@ -60,7 +60,7 @@ def test_every_file_of_the_page_is_served_with_a_strict_policy(client: TestClien
 
 
 def test_the_page_and_its_files_need_no_token_and_searches_do(built_folder: Path) -> None:
-    with served(built_folder, Settings(threads=1, token=TOKEN)) as client:
+    with served(built_folder, ServerSettings(threads=1, token=TOKEN)) as client:
         assert {client.get(path).status_code for path in ("/", *assets(client))} == {200}
         for path in ("/v1/index", "/v1/values?field=year", "/assets"):
             assert client.get(path).status_code == 401, path
@@ -143,7 +143,7 @@ def test_progress_counts_the_tokens_that_are_encoded(tmp_path: Path) -> None:
     encoder = SteppedEncoder()
     build(tmp_path / "x.lm", make_corpus(20), encoder=encoder, language="english")
     build(tmp_path / "x.lm", make_corpus(40), encode="none")
-    with served(tmp_path / "x.lm", Settings(threads=1), encoder) as client:
+    with served(tmp_path / "x.lm", ServerSettings(threads=1), encoder) as client:
         encoder.is_stepped = True
         found = lines(client, {"text": TEXT * 20, "k": 1, "candidates": 2})
     for subject in ("query", "candidates"):

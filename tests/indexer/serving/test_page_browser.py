@@ -14,7 +14,7 @@ from engine.index import Index
 from engine.readers import read_document
 from engine.search.request import Mode, Request
 from indexer.building.builder import build
-from indexer.serving.settings import Settings
+from indexer.serving.settings import ServerSettings
 from tests.fakes import make_corpus
 from tests.indexer.serving.browsers import ARGUMENTS, CHROMIUM, Seen, opened_page, served_page
 from tests.indexer.serving.clients import until
@@ -371,7 +371,7 @@ def test_a_file_that_cannot_be_read_is_named_with_a_next_step(browser: Browser, 
 def test_a_file_over_the_limit_is_not_sent(browser: Browser, folder: Path, tmp_path: Path) -> None:
     large = tmp_path / "large.txt"
     large.write_text("word " * 1_000)
-    limits = Settings(port=0, threads=1, max_bytes=2_000)
+    limits = ServerSettings(port=0, threads=1, max_bytes=2_000)
     with served_page(folder, limits) as base, opened_page(browser, base) as (page, seen):
         page.goto("./")
         page.wait_for_selector("#about:not(:empty)")
@@ -382,7 +382,7 @@ def test_a_file_over_the_limit_is_not_sent(browser: Browser, folder: Path, tmp_p
 
 @pytest.mark.slow
 def test_a_server_with_a_token_is_searched_after_the_token_is_entered(browser: Browser, folder: Path) -> None:
-    guarded = Settings(port=0, threads=1, token=TOKEN)
+    guarded = ServerSettings(port=0, threads=1, token=TOKEN)
     with served_page(folder, guarded) as base, opened_page(browser, base) as (page, seen):
         page.goto("./?id=eip-3074.md")
         page.fill("#token", "not-the-token")

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from engine.errors import StorageError, install_command
 from indexer.cli import main
 from indexer.serving.app import serve
-from indexer.serving.settings import Settings
+from indexer.serving.settings import ServerSettings
 
 ROOT = Path(__file__).parents[3]
 _CODE = "from indexer.cli import main; main()"
@@ -75,7 +75,7 @@ def test_the_error_names_a_port_that_is_taken(words_folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(StorageError, match=rf"127\.0\.0\.1 port {port} cannot be served .* --port"):
-            serve(words_folder, Settings(port=port), log=lambda _: None)
+            serve(words_folder, ServerSettings(port=port), log=lambda _: None)
 
 
 def test_an_address_that_others_can_reach_needs_a_token(words_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

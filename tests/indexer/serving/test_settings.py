@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import QueryError
-from indexer.serving.settings import TOKEN_VARIABLE, Settings, check_exposure, is_loopback, read_token
+from indexer.serving.settings import TOKEN_VARIABLE, ServerSettings, check_exposure, is_loopback, read_token
 
 TOKEN = "a-token-of-32-characters-or-more"
 
@@ -25,9 +25,9 @@ def test_a_loopback_address_is_known(host: str, expected: bool) -> None:
 
 def test_an_address_other_than_loopback_needs_a_token() -> None:
     with pytest.raises(QueryError, match=r"0\.0\.0\.0 can be reached .* --token-file FILE"):
-        check_exposure(Settings(host="0.0.0.0"))
-    check_exposure(Settings(host="0.0.0.0", token=TOKEN))
-    check_exposure(Settings())
+        check_exposure(ServerSettings(host="0.0.0.0"))
+    check_exposure(ServerSettings(host="0.0.0.0", token=TOKEN))
+    check_exposure(ServerSettings())
 
 
 def test_a_token_comes_from_the_file_before_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,4 +53,4 @@ def test_the_error_names_a_missing_token_file(tmp_path: Path) -> None:
 
 
 def test_a_token_is_not_shown() -> None:
-    assert TOKEN not in repr(Settings(token=TOKEN))
+    assert TOKEN not in repr(ServerSettings(token=TOKEN))
