@@ -67,7 +67,7 @@ def module_name(file: Path) -> str:
 @pytest.mark.parametrize(
     ("packages", "max_lines", "max_files"),
     [
-        (PRODUCT, 56_820, 190),
+        (PRODUCT, 56_830, 190),
         (("benchmarks",), 12_000, 73),
     ],
     ids=["product", "benchmarks"],

@@ -35,7 +35,6 @@ from engine.words.wording import (
     content_of,
     content_words,
     has_number,
-    hollow_phrases,
     is_listed,
 )
 
@@ -297,7 +296,7 @@ class _Section:
         sentences = self._places.sentences(self._number)
         edges = sentences.edges[0], sentences.edges[-1]
         own = np.arange(*self.starts.searchsorted(edges))
-        own = own[~_are_inside(self.spans[own], hollow_phrases(self.text, Span(*edges)))]
+        own = own[~_are_inside(self.spans[own], self._places.hollow_phrases)]
         owners = sentences.starts.searchsorted(self.starts[own], side="right") - 1
         return _Sentences(sentences, 0, self.terms[own], self.spans[own], owners, sentences.n_words)
 

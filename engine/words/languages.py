@@ -63,6 +63,7 @@ _DROP_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 
 _SAMPLE_TEXTS = 200
 _SAMPLE_CHARACTERS = 4_000  # from the middle of each text, away from title pages and references
+_FEW_CHARACTERS = 800
 _LEAST_SHARE = 0.12  # of stop words among the words of a text in their language
 _MOST_OF_ONE = 0.02  # most share that one stop word can add, so that no single word decides the language
 _FEWEST_WORDS = 30  # of a text whose stop words alone show that it is in another language
@@ -164,21 +165,26 @@ def language_name(texts: Iterable[str]) -> str:
 
 def other_language(text: str, language: str) -> str | None:
     """The language of a text, if it is certainly not a given one; None where that is not known."""
-    words, runs = _counted([text])
-    n_own = 0 if language in (NONE, *_unstemmed()) else _n_listed(words, language)
-    if language == NONE or n_own > _LEAST_SHARE * words.total() or (name := _named(words, runs)) in (NONE, language):
+    if language == NONE:
+        return None
+    for n_characters in (_FEW_CHARACTERS, _SAMPLE_CHARACTERS):  # the first few decide for nearly all texts
+        words, runs = _counted([text], n_characters)
+        n_own = 0 if language in _unstemmed() else _n_listed(words, language)
+        if n_own > _LEAST_SHARE * words.total():
+            return None
+    if (name := _named(words, runs)) in (NONE, language):
         return None
     is_certain = name in _unstemmed() or (words.total() >= _FEWEST_WORDS and _n_listed(words, name) > 2 * n_own)
     return name if is_certain else None
 
 
-def _counted(texts: Iterable[str]) -> tuple[Counter[str], list[str]]:
+def _counted(texts: Iterable[str], n_characters: int = _SAMPLE_CHARACTERS) -> tuple[Counter[str], list[str]]:
     """The words of a sample, and its runs of scripts that are segmented into bigrams."""
     runs: list[str] = []
     words: Counter[str] = Counter()
     for text in islice(texts, _SAMPLE_TEXTS):
-        start = max(0, (len(text) - _SAMPLE_CHARACTERS) // 2)
-        for run, word in word_pattern().findall(text, start, start + _SAMPLE_CHARACTERS):
+        start = max(0, (len(text) - n_characters) // 2)
+        for run, word in word_pattern().findall(text, start, start + n_characters):
             if run:
                 runs.append(run)
             elif not word[0].isdigit():

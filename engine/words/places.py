@@ -67,7 +67,7 @@ class TermPlaces:
     @cached_property
     def hollow_phrases(self) -> NDArray[np.int64]:
         """The spans (n, 2) of the set phrases that say nothing, see `engine.words.wording`."""
-        return hollow_phrases(self.document.text, Span(0, len(self.document.text)))
+        return hollow_phrases(self.document.text)
 
     def sentences(self, section: int) -> Sentences:
         """The sentences of a section without its heading."""

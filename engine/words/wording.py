@@ -226,9 +226,9 @@ def is_of_patents(text: str) -> bool:
     return any(word in text for word in _OF_PATENTS)
 
 
-def hollow_phrases(text: str, within: Span) -> NDArray[np.int64]:
-    """The spans (n, 2) of set phrases in a part of a patent that say nothing about its subject, rising."""
-    phrases = _HOLLOW_PHRASE.finditer(text, within.start, within.stop) if is_of_patents(text) else ()
+def hollow_phrases(text: str) -> NDArray[np.int64]:
+    """The spans (n, 2) of set phrases of patents that say nothing about the subject of a text, rising."""
+    phrases = _HOLLOW_PHRASE.finditer(text) if is_of_patents(text) else ()
     return np.array([phrase.span() for phrase in phrases], np.int64).reshape(-1, 2)
 
 

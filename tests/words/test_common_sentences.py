@@ -155,9 +155,9 @@ def test_set_phrases_of_patents_are_stock_in_any_index(sentence: str, is_stock: 
 )
 def test_hollow_phrases_are_found_in_patents_alone(text: str, phrases: list[str]) -> None:
     patent = f"{text} An embodiment follows."
-    found = hollow_phrases(patent, Span(0, len(text)))
+    found = hollow_phrases(patent)
     assert [patent[start:stop] for start, stop in found.tolist()] == phrases
-    assert not len(hollow_phrases(re.sub("(?i)invention|embodiment", "weir", text), Span(0, len(text))))
+    assert not len(hollow_phrases(re.sub("(?i)invention|embodiment", "weir", text)))
 
 
 def test_of_a_text_of_stock_sentences_alone_none_is_stock() -> None:
