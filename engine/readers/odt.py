@@ -67,8 +67,10 @@ def read_tree(root: Element, doc_id: str, source: str, blocks: Blocks | None = N
         for style in root.iter("{*}style")
         if markup.attributes(style).get("parent-style-name") == "Title"
     }
-    titled = [p for p in body.iter("{*}p") if markup.attributes(p).get("style-name") in titles]
-    titled = [p for place, p in enumerate(titled) if not place or p.getprevious() in titled[:place]]
+    titled: list[Element] = []
+    for line in body.iter("{*}p"):
+        if markup.attributes(line).get("style-name") in titles and (not titled or line.getprevious() is titled[-1]):
+            titled.append(line)
     lines = _mark_styles(body, root, blocks)
     _mark_lists(body, root)
     _mark_headings(body, root)
