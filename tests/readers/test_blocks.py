@@ -33,14 +33,14 @@ def test_a_document_without_title_has_the_name_of_its_file() -> None:
     assert stem("a/b.tar") == "b"
 
 
-def test_a_text_over_the_limit_is_refused() -> None:
-    with pytest.raises(DocumentError, match="the text is 33,554,433 bytes, the limit is 33,554,432; split it"):
-        assemble("x" * (MAX_DOCUMENT_BYTES + 1), (), doc_id="d", source="a.txt")
-
-
-def test_the_limit_counts_bytes_not_characters() -> None:
-    with pytest.raises(DocumentError, match="the text is 33,554,434 bytes"):
-        assemble("é" * (MAX_DOCUMENT_BYTES // 2 + 1), (), doc_id="d", source="a.txt")
+@pytest.mark.parametrize(
+    ("text", "n_bytes"),
+    [("x" * (MAX_DOCUMENT_BYTES + 1), "33,554,433"), ("é" * (MAX_DOCUMENT_BYTES // 2 + 1), "33,554,434")],
+    ids=["characters of one byte", "bytes count, not characters"],
+)
+def test_a_text_over_the_limit_is_refused(text: str, n_bytes: str) -> None:
+    with pytest.raises(DocumentError, match=f"the text is {n_bytes} bytes, the limit is 33,554,432; split it"):
+        assemble(text, (), doc_id="d", source="a.txt")
 
 
 def test_words_of_the_source_that_are_nowhere_are_counted() -> None:

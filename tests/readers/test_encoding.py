@@ -7,54 +7,49 @@ import pytest
 from engine.errors import DocumentError
 from engine.readers.encoding import decode
 from engine.text.cleaning import clean
+from tests.cases import cases
 
 RUSSIAN = "Длинные документы ищут длинные документы, и программа показывает, почему они похожи. " * 5
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be", "cp1252"])
-def test_western_text_is_read_in_every_usual_encoding(encoding: str) -> None:
-    text = "The café is naïve … “quoted”. " * 4
+WESTERN = "The café is naïve … “quoted”. " * 4
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [(name, WESTERN) for name in ("utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be", "cp1252")]
+    + [("cp1251", RUSSIAN), ("koi8_r", RUSSIAN)],
+)
+def test_every_usual_encoding_is_detected(encoding: str, text: str) -> None:
     assert decode(text.encode(encoding)) == text
 
 
-@pytest.mark.parametrize("encoding", ["cp1251", "koi8_r"])
-def test_cyrillic_is_guessed(encoding: str) -> None:
-    assert decode(RUSSIAN.encode(encoding)) == RUSSIAN
-
-
-def test_valid_utf8_is_read_as_utf8_whatever_is_declared() -> None:
-    assert decode("über".encode(), declared="cp1252") == "über"
-
-
-def test_a_declared_encoding_is_used_where_utf8_does_not_fit() -> None:
-    assert decode("Łódź".encode("iso8859-2"), declared="iso8859-2") == "Łódź"
-
-
-def test_a_damaged_byte_does_not_change_the_encoding() -> None:
-    assert decode(RUSSIAN.encode() + b"\xff.") == RUSSIAN + "\ufffd."
-
-
-def test_stray_bytes_in_ascii_text_are_replaced() -> None:
-    assert decode(b"plain text " * 100 + b"\x81\x8d.") == "plain text " * 100 + "\ufffd\ufffd."
-
-
-def test_an_unknown_declared_encoding_is_passed_over() -> None:
-    assert decode(b"plain", declared="x-none") == "plain"
-
-
-def test_newlines_become_one_kind() -> None:
-    assert decode(b"a\r\nb\rc\nd") == "a\nb\nc\nd"
+@cases(
+    "data, declared, text",
+    {
+        "valid UTF-8 is read as UTF-8 whatever is declared": ("über".encode(), "cp1252", "über"),
+        "a declared encoding is used where UTF-8 does not fit": ("Łódź".encode("iso8859-2"), "iso8859-2", "Łódź"),
+        "an unknown declared encoding is passed over": (b"plain", "x-none", "plain"),
+        "a damaged byte does not change the encoding": (RUSSIAN.encode() + b"\xff.", "", RUSSIAN + "\ufffd."),
+        "stray bytes in ASCII are replaced": (b"plain " * 99 + b"\x81\x8d.", "", "plain " * 99 + "\ufffd\ufffd."),
+        "newlines become one kind": (b"a\r\nb\rc\nd", "", "a\nb\nc\nd"),
+    },
+)
+def test_bytes_are_decoded(data: bytes, declared: str, text: str) -> None:
+    assert decode(data, declared=declared) == text
 
 
 def test_nul_and_lone_surrogates_are_replaced_in_place() -> None:
     assert clean("a\x00b\ud800c") == "a\ufffdb\ufffdc"
 
 
-def test_binary_data_is_refused() -> None:
-    with pytest.raises(DocumentError, match="binary data, not text"):
-        decode(bytes(range(256)) * 10)
-
-
-def test_a_wrong_byte_order_mark_is_refused() -> None:
-    with pytest.raises(DocumentError, match="mark of utf-8 but is not utf-8"):
-        decode(b"\xef\xbb\xbfcaf\xe9")
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (bytes(range(256)) * 10, "binary data, not text"),
+        (b"\xef\xbb\xbfcaf\xe9", "mark of utf-8 but is not utf-8"),
+    ],
+)
+def test_bytes_that_are_no_text_are_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(DocumentError, match=reason):
+        decode(data)

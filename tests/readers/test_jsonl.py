@@ -53,10 +53,6 @@ def test_metadata_is_flattened() -> None:
     }  # fmt: skip
 
 
-def test_a_record_of_a_title_alone_is_read() -> None:
-    assert document_of({"id": "a", "title": "Only this", "text": ""}).text == "Only this"
-
-
 def test_characters_that_cannot_be_stored_are_replaced() -> None:
     document = document_of({"id": "a\ud800", "title": "t\x00", "text": "x\r\ny\ud800", "meta": {"k": "\udfff"}})
     assert (document.doc_id, document.title, document.text) == ("a\ufffd", "t\ufffd", "t\ufffd\n\nx\ny\ufffd")
@@ -73,15 +69,22 @@ def test_characters_that_cannot_be_stored_are_replaced() -> None:
         ({"id": "a", "text": 5}, 'field "text" is int, not text'),
         ({"id": "a", "sections": {"x": 1}}, "not a list of objects"),
         ({"id": "a", "sections": [1]}, "section 0 is int"),
+        ({"id": 1, "sections": [{"heading": "A", "sentences": ["Lost."]}]},
+         'section 0 has no field "text"; its fields are heading, sentences'),
         ({"id": "a", "text": "x", "meta": [1]}, 'field "metadata" is list'),
         ({"id": "a", "text": "x", "meta": {"k": [[1]]}}, 'metadata "k" holds a list in a list'),
         ({"id": "a", "text": "x", "meta": {"k": float("nan")}}, 'metadata "k" is nan'),
     ],
-)
+)  # fmt: skip
 def test_a_bad_record_is_unreadable_with_a_reason(record: dict[str, Any], reason: str) -> None:
     result = one(record)
     assert isinstance(result, Unreadable)
     assert reason in result.reason
+
+
+def test_a_section_whose_text_has_an_unknown_name_is_refused() -> None:
+    result = one({"id": 1, "sections": [{"heading": "A", "sentences": ["Lost."]}]})
+    assert result == Unreadable("c.jsonl:1", 'section 0 has no field "text"; its fields are heading, sentences', "1")
 
 
 def test_bad_lines_do_not_stop_the_others() -> None:
@@ -110,8 +113,6 @@ def test_a_huge_line_is_skipped_without_being_kept(monkeypatch: pytest.MonkeyPat
 def test_a_json_file_is_one_document() -> None:
     document = read(b'{"id": "x", "text": "Hi."}', "f.json", "f.json")
     assert (document.doc_id, document.text, document.metadata) == ("f.json", "Hi.", {"id": "x"})
-    with pytest.raises(DocumentError, match="write one object a line"):
-        read(b"[]", "f.json", "f.json")
 
 
 @pytest.mark.parametrize(
@@ -146,21 +147,24 @@ def test_many_fields_of_many_objects_take_linear_time() -> None:
     assert (metadata["x.k0"], metadata["x.k49999"], len(metadata)) == ([0], [49999], 50_000)
 
 
-def test_values_that_would_fill_the_memory_are_refused() -> None:
-    data = b'{"text": "a", "x": [' + b"[],{}," * 1_500_000 + b"1]}"
-    with pytest.raises(DocumentError, match="it has 3,000,002 brackets, the limit is 3,000,000"):
-        read(data, "a", "a.json")
-
-
-def test_metadata_that_is_nested_without_end_is_refused() -> None:
-    data = b'{"text": "a", "metadata": ' + b'{"ab":' * 400 + b"1" + b"}" * 401
-    with pytest.raises(DocumentError, match="nested too deeply"):
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"[]", "write one object a line"),
+        (b'{"text": "a", "x": [' + b"[],{}," * 1_500_000 + b"1]}", "it has 3,000,002 brackets, the limit is 3,000,000"),
+        (b'{"text": "a", "metadata": ' + b'{"ab":' * 400 + b"1" + b"}" * 401, "nested too deeply"),
+    ],
+    ids=["a list", "values that would fill the memory", "metadata nested without end"],
+)
+def test_a_file_is_refused_with_a_reason(data: bytes, reason: str) -> None:
+    with pytest.raises(DocumentError, match=reason):
         read(data, "a", "a.json")
 
 
 @pytest.mark.parametrize(
     ("record", "text"),
     [
+        ({"title": "Only this", "text": ""}, "Only this"),
         ({"plain_text": "", "html_with_citations": "<p>raised the gate.<sup>1</sup></p><pre>ORDER</pre><del>ten</del>"},
          "raised the gate.^1\n\nORDER"),
         ({"html": "<h2>Facts</h2><p>A gate.</p><h2>Law</h2><p>A rule.</p>"}, "Facts\n\nA gate.\n\nLaw\n\nA rule."),
@@ -183,9 +187,3 @@ def test_sections_inside_of_sections_have_their_levels_and_pages_count_what_they
     assert [section.path for section in nested.sections] == [("A",), ("A", "A1")]
     page = document_of({"id": 1, "html": f"<p>{BODY} <del>two words</del></p>"})
     assert page.metadata["left_out_deleted_words"] == 2
-
-
-def test_a_section_whose_text_has_an_unknown_name_is_refused() -> None:
-    result = one({"id": 1, "sections": [{"heading": "A", "sentences": ["Lost."]}]})
-    assert isinstance(result, Unreadable)
-    assert result.reason == 'section 0 has no field "text"; its fields are heading, sentences'

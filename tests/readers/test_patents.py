@@ -169,11 +169,3 @@ PAL  {BODY}
     assert [document.metadata[name] for name in names] == [
         "US4347903", "1982-09-07", "1980-03-10", ["JP53/84696", "US351745"], "1978-07-10",
     ]  # fmt: skip
-
-
-def test_entities_of_a_patent_are_not_fetched() -> None:
-    data = (
-        b'<!DOCTYPE us-patent-grant SYSTEM "http://127.0.0.1:9/x.dtd" [<!ENTITY f SYSTEM "file:///etc/passwd">]>'
-        b"<us-patent-grant><description><p>Read &f; this.</p></description></us-patent-grant>"
-    )
-    assert "root:" not in read(data, "a", "a.xml").text

@@ -8,6 +8,7 @@ from engine.readers import read_bytes
 from engine.readers.xml import read
 from engine.search.query import section_weights
 from engine.text.document import Document
+from tests.cases import cases
 
 BODY = "A sentence of the body that is long enough. " * 6
 JATS = f"""<?xml version="1.0"?>
@@ -70,23 +71,45 @@ def test_a_tei_document_has_its_sections() -> None:
     }  # fmt: skip
 
 
-def test_an_article_in_a_wrapper_is_found() -> None:
-    wrapped = b"<OAI-PMH><record><article><body><p>Found.</p></body></article></record></OAI-PMH>"
-    assert read(wrapped, "a", "a.xml").text == "Found."
+_TEI = "<TEI><teiHeader/><text><body>{}</body></text></TEI>"
+_ARTICLE = "<article><body>{}</body></article>"
+_STANZA = "<{0}><{1}>The %s is old,</{1}><{1}>and so am I.</{1}></{0}>"
 
 
-def test_entities_do_not_grow() -> None:
-    assert read(f"{BOMB}<article><body><p>Hi &c; you</p></body></article>".encode(), "a", "a.xml").text == "Hi &c; you"
+def _song(group: str, line: str) -> str:
+    return "<p>Song</p>" + "".join(_STANZA.format(group, line) % word for word in ("gate", "boat"))
 
 
-def test_files_are_not_included() -> None:
-    data = b'<!DOCTYPE article [<!ENTITY f SYSTEM "file:///etc/passwd">]><article><body><p>x &f;</p></body></article>'
-    assert "root" not in read(data, "a", "a.xml").text
+_SUNG = "Song\n\nThe gate is old,\nand so am I.\n\nThe boat is old,\nand so am I."
 
 
-def test_a_declaration_inside_the_text_is_not_another_document() -> None:
-    data = b"<?xml version='1.0'?>\n<article><body><p><![CDATA[\n<?xml version='1.0'?>]]></p></body></article>"
-    assert read(data, "a", "a.xml").text == "<?xml version='1.0'?>"
+@cases(
+    "source, text",
+    {
+        "an article in a wrapper": (
+            f"<OAI-PMH><record>{_ARTICLE}</record></OAI-PMH>".format("<p>Found.</p>"),
+            "Found.",
+        ),
+        "entities do not grow": (BOMB + _ARTICLE.format("<p>Hi &c; you</p>"), "Hi &c; you"),
+        "a declaration in the text is no other document": (
+            "<?xml version='1.0'?>\n" + _ARTICLE.format("<p><![CDATA[\n<?xml version='1.0'?>]]></p>"),
+            "<?xml version='1.0'?>",
+        ),
+        "lines of verse of TEI stay together": (_TEI.format(_song("lg", "l")), _SUNG),
+        "lines of verse of JATS stay together": (_ARTICLE.format(_song("verse-group", "verse-line")), _SUNG),
+    },
+)
+def test_the_text_of_xml(source: str, text: str) -> None:
+    assert read(source.encode(), "a", "a.xml").text == text
+
+
+@pytest.mark.parametrize(
+    ("root", "path"), [("article", "body"), ("us-patent-grant", "description")], ids=["article", "patent"]
+)
+def test_files_are_not_included(root: str, path: str) -> None:
+    entity = f'<!DOCTYPE {root} SYSTEM "http://127.0.0.1:9/x.dtd" [<!ENTITY f SYSTEM "file:///etc/passwd">]>'
+    data = f"{entity}<{root}><{path}><p>Read &f; this.</p></{path}></{root}>".encode()
+    assert "root:" not in read(data, "a", "a.xml").text
 
 
 _LISTING = '<?xml version="1.0"?><sequence-cwu><p>acgt</p></sequence-cwu>'
@@ -152,38 +175,20 @@ def test_faults_that_are_none_of_the_structure_are_mended(words: bytes, text: st
     assert " ".join(document.text.split()) == text
 
 
+def with_back(back: str) -> Document:
+    return read(f"<article><body><p>{BODY}</p></body><back>{back}</back></article>".encode(), "a", "a.xml")
+
+
 def test_the_title_of_a_group_of_appendices_is_a_heading() -> None:
     group = f"<app-group><title>Supplements</title><app><title>Rates</title><p>{BODY}</p></app></app-group>"
-    document = read(f"<article><body><p>{BODY}</p></body><back>{group}</back></article>".encode(), "a", "a.xml")
-    assert isinstance(document, Document) and "Supplements" in document.sections[-1].path
+    assert "Supplements" in with_back(group).sections[-1].path
 
 
 def test_prose_in_a_list_of_references_is_text() -> None:
-    references = (
+    document = with_back(
         "<ref-list><title>Notes</title><p>A dot marks one.</p><ref><label>1</label><note><p>Bought from a farm.</p>"
         "</note></ref><ref><label>2</label><mixed-citation>Roe 1999</mixed-citation><note><p>See chapter 3.</p></note>"
         "</ref><ref><mixed-citation>Doe 2001</mixed-citation></ref></ref-list>"
     )
-    document = read(f"<article><body><p>{BODY}</p></body><back>{references}</back></article>".encode(), "a", "a.xml")
-    assert isinstance(document, Document) and document.left_out == {"references": 2}
-    assert document.text.split("\n\n")[1:] == [
-        "Notes",
-        "A dot marks one.",
-        "Bought from a farm.",
-        "See chapter 3.",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("form", "group", "line"),
-    [
-        ("<TEI><teiHeader/><text><body><p>Song</p>{}</body></text></TEI>", "lg", "l"),
-        ("<article><body><p>Song</p>{}</body></article>", "verse-group", "verse-line"),
-    ],
-)
-def test_lines_of_verse_stay_together(form: str, group: str, line: str) -> None:
-    lines = f"<{line}>The {{}} is old,</{line}><{line}>and so am I.</{line}>"
-    verses = (f"<{group}>{lines.format(word)}</{group}>" for word in ("gate", "boat"))
-    document = read(form.format("".join(verses)).encode(), "a", "a.xml")
-    assert isinstance(document, Document)
-    assert document.text == "Song\n\nThe gate is old,\nand so am I.\n\nThe boat is old,\nand so am I."
+    assert document.left_out == {"references": 2}
+    assert document.text.split("\n\n")[1:] == ["Notes", "A dot marks one.", "Bought from a farm.", "See chapter 3."]
