@@ -99,10 +99,12 @@ def test_each_part_goes_to_the_pair_of_its_best_match() -> None:
     np.testing.assert_allclose([pair.contribution for pair in pairs], [0.5 * 0.8**2, 0.3 * 0.6**2], rtol=1e-6)
 
 
-def test_a_part_shows_the_numbers_its_contribution_is_made_of() -> None:
+def test_a_part_shows_its_numbers_and_an_index_without_words_has_no_terms() -> None:
     part = breakdown_of(np.array([[0.75]], np.float32), limits_of([0.5], [0.75])).pairs[0].parts[0]
     assert (part.similarity, part.threshold, part.weight, part.contribution) == (0.75, 0.5, 0.75, 0.75 * 0.25)
     assert part.opening == 0.5
+    limits = limits_of([0.5], [1])
+    assert breakdown_of(np.array([[0.75]], np.float32), replace(limits)).terms == ()
 
 
 def test_parts_and_pairs_come_strongest_first() -> None:
@@ -210,8 +212,3 @@ def test_a_title_divides_a_term_among_sections_by_its_count_in_the_title_too(mon
 def test_terms_are_written_as_in_the_target() -> None:
     terms = {part.term for part in by_words().terms}
     assert terms == {"apples", "Red", "autumn", "rain", "falls", "Red apples"}
-
-
-def test_a_breakdown_of_an_index_without_words_has_no_terms() -> None:
-    limits = limits_of([0.5], [1])
-    assert breakdown_of(np.array([[0.75]], np.float32), replace(limits)).terms == ()

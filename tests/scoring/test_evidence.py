@@ -81,11 +81,13 @@ def limits_of(theta: Vectors, weights: NDArray[np.float64]) -> Thresholds:
     return thresholds(theta, zeros, ones, weights, Scoring())
 
 
-def test_similarities_that_most_of_the_reference_has_contribute_exactly_nothing() -> None:
+def test_similarities_that_most_of_the_reference_has_and_thresholds_of_one_contribute_exactly_nothing() -> None:
     theta = reference_threshold(np.full((1, 20), 0.9, np.float32), 4)
     best = np.array([[0.9, 0.9 + 1e-7, 0.95]], np.float32)
     found = chunk_component(best, np.ones_like(best), limits_of(theta, np.ones(1)), Scoring())
     assert found[:2].tolist() == [0.0, 0.0] and found[2] > 0
+    every = np.ones((2, 1), np.float32)
+    assert chunk_component(every, every, limits_of(every[:, 0], np.ones(2)), Scoring()).tolist() == [0.0]
 
 
 @pytest.mark.parametrize(("n", "n_above"), [(4, None), (5, 1), (14, 2), (20, 4), (100, 4)])
@@ -95,19 +97,6 @@ def test_a_small_reference_has_fewer_documents_above_and_a_tiny_one_no_threshold
     assert theta == (0 if n_above is None else similarities[0, -1 - n_above])
 
 
-def test_a_chunk_at_full_similarity_contributes_its_weight() -> None:
-    limits = limits_of(np.array([0.3, 0.9], np.float32), chunk_weights(np.array([4, 100])))
-    assert limits.weights.sum() == pytest.approx(1, abs=1e-12)
-    best = np.array([[1.0], [0.0]], np.float32)
-    found = chunk_component(best, best, limits, Scoring())
-    assert found[0] == pytest.approx(limits.weights[0])
-
-
-def test_chunks_whose_thresholds_are_one_contribute_nothing() -> None:
-    every = np.ones((2, 1), np.float32)
-    assert chunk_component(every, every, limits_of(every[:, 0], np.ones(2)), Scoring()).tolist() == [0.0]
-
-
 def test_openings_do_not_count_where_those_of_most_documents_are_as_near_as_the_own() -> None:
     zero, own = np.zeros(1, np.float32), np.full(1, 0.505, np.float32)
     limits = thresholds(zero, own - np.float32(0.005), own, np.ones(1), Scoring())
@@ -115,8 +104,13 @@ def test_openings_do_not_count_where_those_of_most_documents_are_as_near_as_the_
     assert found[0].tolist() == pytest.approx([0.04, 1])
 
 
-def test_a_chunk_weighs_the_root_of_its_tokens() -> None:
+def test_a_chunk_weighs_the_root_of_its_tokens_and_contributes_its_weight_at_full_similarity() -> None:
     assert chunk_weights(np.array([0, 1, 4, 100])).tolist() == [1.0, 1.0, 2.0, 10.0]
+    limits = limits_of(np.array([0.3, 0.9], np.float32), chunk_weights(np.array([4, 100])))
+    assert limits.weights.sum() == pytest.approx(1, abs=1e-12)
+    best = np.array([[1.0], [0.0]], np.float32)
+    found = chunk_component(best, best, limits, Scoring())
+    assert found[0] == pytest.approx(limits.weights[0])
 
 
 def test_a_margin_is_zero_below_the_threshold_and_one_at_full_similarity() -> None:
@@ -141,13 +135,10 @@ def test_the_own_similarity_of_a_chunk_is_that_of_a_copy_of_the_query() -> None:
     assert own.tolist() == pytest.approx(join(*copied, 0.4)[:, 0].tolist(), abs=1e-6)
 
 
-def test_components_are_added_by_weight_and_root() -> None:
+def test_components_are_added_by_root_and_by_weights_that_sum_to_one() -> None:
     components = Components(*(np.array([value]) for value in (0.25, 0.04, 0.16)))
     weights = Scoring(chunk_weight=2, word_weight=1, pair_weight=1).weights()
     assert combine(components, weights, 0.5).tolist() == pytest.approx([0.5 * 0.5 + 0.25 * 0.2 + 0.25 * 0.4])
-
-
-def test_weights_sum_to_one_over_the_components_that_there_are() -> None:
     scoring = Scoring(chunk_weight=0.4, word_weight=0.3, pair_weight=0.3)
     assert scoring.weights(words=False) == {"chunks": 1.0, "words": 0.0, "pairs": 0.0}
     assert scoring.weights(vectors=False) == {"chunks": 0.0, "words": 0.5, "pairs": 0.5}

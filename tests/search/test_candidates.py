@@ -224,15 +224,12 @@ def test_only_query_chunks_that_found_too_few_documents_are_searched_again() -> 
     assert index.searches[0] == (5, 16) and index.searches[-1] == (1, 64)
 
 
-def test_an_exhausted_index_is_not_searched_again() -> None:
+def test_an_exhausted_index_is_not_searched_again_and_others_deeper_until_the_last_depth() -> None:
     index = Chunks(drawn(240), np.repeat(np.arange(40), 6), depth=16)
     index.n_found, index.is_bounded = 9, True
     found = document_lists(index, QUERIES, 11, 40)
     assert index.searches == [(5, 16)]
     assert (found.documents[:, 9:] == -1).all()
-
-
-def test_searches_get_deeper_until_the_last_depth_is_reached() -> None:
     index = Chunks(drawn(240), np.zeros(240, int), depth=4)
     index.last_depth = 60
     document_lists(index, QUERIES, 11, 40)

@@ -47,12 +47,10 @@ def test_the_order_is_the_greedy_one(seed: int, n_hits: int, n_sections: int) ->
     assert diverse_order(contributions) == order_by_hand(contributions)
 
 
-def test_a_hit_of_another_section_comes_before_a_repeated_one() -> None:
-    assert diverse_order(np.array([[0.5, 0.0], [0.45, 0.0], [0.0, 0.2]])) == [0, 2, 1]
-
-
 @pytest.mark.slow
-def test_scores_and_parts_stay(index: Index, corpus: list[Document]) -> None:
+def test_scores_and_parts_stay_and_a_hit_of_another_section_comes_before_a_repeated_one(
+    index: Index, corpus: list[Document]
+) -> None:
     plain, diverse = (index.search("doc011", Request(k=50, diversify=is_so)) for is_so in (False, True))
     assert {hit.doc_id: hit.score for hit in diverse} == {hit.doc_id: hit.score for hit in plain}
     assert [hit.rank for hit in diverse] == list(range(1, 51))
@@ -60,6 +58,7 @@ def test_scores_and_parts_stay(index: Index, corpus: list[Document]) -> None:
     assert [hit.doc_id for hit in diverse] == [plain.hits[place].doc_id for place in order_by_hand(contributions)]
     assert [hit.doc_id for hit in diverse] != [hit.doc_id for hit in plain]
     check(diverse.to_dict())
+    assert diverse_order(np.array([[0.5, 0.0], [0.45, 0.0], [0.0, 0.2]])) == [0, 2, 1]
 
 
 def test_pages_join_across_the_last_diverse_rank(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:

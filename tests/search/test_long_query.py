@@ -74,13 +74,10 @@ def test_pooled_chunks_are_the_runs_of_a_loop(lengths: list[int], most: int) -> 
     assert pooled.coverage == Coverage(n_kept, vectors.coverage.tokens_total, per_run)
 
 
-def test_some_hundreds_of_chunks_are_not_pooled() -> None:
+def test_a_book_is_pooled_by_five_and_some_hundreds_of_chunks_are_not() -> None:
     vectors = encoded([MOST_CHUNKS])
     assert pool_long(vectors) is vectors
     assert len(pool_long(encoded([MOST_CHUNKS + 1])).chunks) == MOST_CHUNKS // 2 + 1
-
-
-def test_a_book_of_two_thousand_chunks_is_pooled_by_five() -> None:
     pooled = pool_long(encoded([50] * 50))
     assert (len(pooled.chunks), pooled.coverage.chunks_pooled, pooled.coverage.share) == (500, 5, 1.0)
 
@@ -117,32 +114,26 @@ PAPER = document(("1 Pumps", BODY), ("References", CITED), ("Acknowledgments", T
 PUMPS, REFERENCES, _ = PAPER.sections
 
 
-def test_a_query_without_such_sections_keeps_what_it_has() -> None:
-    common = [Span(3, 9)]
-    assert query_stretches(PAPER, np.zeros(3, bool), common, ()) == common
-
-
-def test_stretches_of_a_query_do_not_overlap() -> None:
+def test_stretches_of_a_query_do_not_overlap_and_without_skipped_sections_stay() -> None:
     start = REFERENCES.start
     common = [Span(3, 9), Span(start - 5, start + 4), Span(start + 20, start + 30)]
     assert query_stretches(PAPER, np.array([False, True, False]), common, ()) == [
         Span(3, 9),
         Span(start - 5, REFERENCES.stop),
     ]
+    common = [Span(3, 9)]
+    assert query_stretches(PAPER, np.zeros(3, bool), common, ()) == common
 
 
-def test_a_query_of_references_alone_is_refused() -> None:
-    only = document(("References", CITED))
-    with pytest.raises(QueryError, match=r"has no section but those to be skipped \(references\); skip fewer"):
-        query_stretches(only, np.array([True]), [], ["references"])
-
-
-def test_sections_are_left_out_by_kind_or_by_a_weight_of_0() -> None:
+def test_sections_are_left_out_by_kind_or_weight_but_never_all_of_them() -> None:
     kinds = section_kinds(PAPER)
     assert left_out_sections(kinds, {SectionKind.REFERENCES}).tolist() == [False, True, False]
     assert left_out_sections(kinds, {SectionKind.REFERENCES}, (1.0, 2.0, 0.0)).tolist() == [False, True, True]
     assert left_out_sections(kinds, ()).tolist() == [False, False, False]
     assert left_out_sections((), {SectionKind.APPENDIX}).tolist() == [False]
+    only = document(("References", CITED))
+    with pytest.raises(QueryError, match=r"has no section but those to be skipped \(references\); skip fewer"):
+        query_stretches(only, np.array([True]), [], ["references"])
 
 
 def test_words_are_no_neighbours_across_a_skipped_section() -> None:

@@ -61,12 +61,16 @@ def best_of(result: Result) -> list[tuple[str, str | None]]:
     return [(one.heading, None if one.hit is None else one.hit.doc_id) for one in sections_of(result)]
 
 
-def test_planted_and_missing_sections_are_named(words: Index) -> None:
+def test_planted_and_missing_sections_are_named_also_in_the_table(words: Index) -> None:
     found = words.search(DRAFT, NOVELTY)
     assert best_of(found) == [("ours", None), ("from 24", "doc024"), ("from 11", "doc011")]
     assert [one.novelty == 1 for one in sections_of(found)] == [True, False, False]
     assert max(one.novelty or 1 for one in sections_of(found)[1:]) < 0.15
     assert found.status is Status.CERTIFIED and found.n_searched == 40
+    text = str(words.search(DRAFT, NOVELTY))
+    assert "3 sections, most novel first" in text and "  1  1.0000  ours" in text
+    assert "no document shares anything with it" in text and "is in Title 24  doc024" in text
+    assert "from 24 -> part one" in text
 
 
 @pytest.mark.parametrize("has_vectors", [False, True])
@@ -138,13 +142,6 @@ def test_documents_without_vectors_make_an_estimate(tmp_path: Path, monkeypatch:
         assert best_of(found)[1:] == [("from 24", "doc024"), ("from 11", "doc011")]
 
 
-def test_the_table_names_the_best_document_and_its_passage(words: Index) -> None:
-    text = str(words.search(DRAFT, NOVELTY))
-    assert "3 sections, most novel first" in text and "  1  1.0000  ours" in text
-    assert "no document shares anything with it" in text and "is in Title 24  doc024" in text
-    assert "from 24 -> part one" in text
-
-
 PAPER = document(("1 Pumps", BODY), ("2.1 Valves, new", BODY), ("References", CITED))
 PATENT = document(("Background", BODY), ("What we protect", BODY), ("References", CITED))
 WITH_KINDS = replace(PATENT, metadata={"kind.claims": ["What we protect"], "kind.old": "2. BACKGROUND", "kind": "B1"})
@@ -188,18 +185,18 @@ def test_sections_are_named_by_numbers_headings_and_kinds(
     assert section_weights(query, weights) == expected
 
 
-def test_the_metadata_gives_kinds_to_headings() -> None:
+def test_the_metadata_gives_kinds_to_headings_and_sections_of_json_too() -> None:
     assert names_of_sections(WITH_KINDS) == [
         ("1", "background", "old", "body"),
         ("2", "what we protect", "claims", "body"),
         ("3", "references"),
     ]
     assert names_of_sections(OWN)[0] == ("1", "abstract", "front", "body")
-
-
-def test_kinds_of_weight_0_are_found_by_their_own_names() -> None:
-    weights = {"7 References": 0, "appendix": 0.5, "body": 0, "pumps": 0, "Boilerplate": 0}
-    assert kinds_without_weight(weights) == {SectionKind.REFERENCES, SectionKind.BOILERPLATE}
+    text = """{"title": "A trap", "sections": [
+        {"heading": "What we  protect", "text": "A trap with a door.", "kind": "claims"},
+        {"heading": "More of that", "text": "A trap with a spring.", "kind": "claims"},
+        {"text": "A mouse.", "kind": "claims"}, {"heading": "Rest", "text": "A cat.", "kind": 7}]}"""
+    assert read(text.encode(), "a", "a.json").metadata == {"kind.claims": ["What we protect", "More of that"]}
 
 
 @pytest.mark.parametrize(
@@ -222,9 +219,11 @@ def test_weights_that_cannot_be_used_are_refused(weights: dict[str, float], mess
         section_weights(PAPER, weights)
 
 
-def test_weights_are_read_from_a_text() -> None:
+def test_weights_are_read_from_a_text_and_kinds_of_weight_0_found_by_their_own_names() -> None:
     assert parse_weights("claims=3,abstract=0") == {"claims": 3.0, "abstract": 0.0}
     assert parse_weights(" Valves, new = .5 , 2=1e1") == {"Valves, new": 0.5, "2": 10.0}
+    weights = {"7 References": 0, "appendix": 0.5, "body": 0, "pumps": 0, "Boilerplate": 0}
+    assert kinds_without_weight(weights) == {SectionKind.REFERENCES, SectionKind.BOILERPLATE}
 
 
 @pytest.mark.parametrize(
@@ -240,14 +239,6 @@ def test_weights_are_read_from_a_text() -> None:
 def test_a_text_that_is_no_list_of_weights_is_refused(text: str, message: str) -> None:
     with pytest.raises(QueryError, match=message):
         parse_weights(text)
-
-
-def test_sections_of_json_have_kinds() -> None:
-    text = """{"title": "A trap", "sections": [
-        {"heading": "What we  protect", "text": "A trap with a door.", "kind": "claims"},
-        {"heading": "More of that", "text": "A trap with a spring.", "kind": "claims"},
-        {"text": "A mouse.", "kind": "claims"}, {"heading": "Rest", "text": "A cat.", "kind": 7}]}"""
-    assert read(text.encode(), "a", "a.json").metadata == {"kind.claims": ["What we protect", "More of that"]}
 
 
 def test_a_kind_of_weight_0_adds_nothing_and_the_parts_sum_to_the_score() -> None:

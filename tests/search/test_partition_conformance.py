@@ -99,8 +99,9 @@ def check_same(found: Ranks, expected: Ranks) -> None:
     assert (found.is_exact, found.is_complete) == (expected.is_exact, expected.is_complete)
 
 
-def test_a_partition_has_all_documents(case: Case) -> None:
+def test_a_partition_has_all_documents_and_shows_none_of_none(case: Case) -> None:
     assert case.partition.n_documents == case.snapshot.n_documents == len(documents())
+    assert list(case.partition.show(np.empty(0, np.int64))) == []
 
 
 @pytest.mark.parametrize("n_most", [1, 7, 100])
@@ -110,14 +111,11 @@ def test_an_exact_ranking_is_that_of_all_documents(case: Case, query: str | Docu
     check_same(case.partition.rank(prepared, EXACT, n_most), case.expected(prepared, EXACT, n_most))
 
 
-def test_equal_scores_are_ordered_by_doc_id(case: Case) -> None:
+def test_equal_scores_are_ordered_by_doc_id_and_ranks_do_not_depend_on_how_many_are_wanted(case: Case) -> None:
     best = case.partition.rank(case.prepared("doc005"), EXACT, 100).best
     order = [(-score, doc_id) for score, doc_id in zip(best.exact.scores.tolist(), best.doc_ids, strict=True)]
     assert order == sorted(order)
     assert len({score for score, _ in order}) < len(order)
-
-
-def test_the_first_ranks_do_not_depend_on_how_many_are_wanted(case: Case) -> None:
     prepared = case.prepared("doc003")
     long, short = (case.partition.rank(prepared, EXACT, n) for n in (25, 4))
     assert short.best.doc_ids == long.best.doc_ids[:4]
@@ -203,10 +201,6 @@ def test_documents_are_shown_completely_and_in_the_requested_order(case: Case) -
         assert one.coverage == coverage
         np.testing.assert_array_equal(one.spans, case.snapshot.spans(position))
         assert one.has_vectors == bool(case.snapshot.has_vectors[position])
-
-
-def test_nothing_is_shown_of_no_document(case: Case) -> None:
-    assert list(case.partition.show(np.empty(0, np.int64))) == []
 
 
 def test_the_contents_are_of_three_kinds(folders: dict[str, Path]) -> None:

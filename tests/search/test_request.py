@@ -13,7 +13,7 @@ from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.request import Explain, Mode, Request, parameters
 
 
-def test_values_are_normalised() -> None:
+def test_values_are_normalised_and_a_comparison_records_what_it_reads() -> None:
     request = Request.of(
         where={"year": {">=": 2019}}, without="a", skip={"appendix"}, weights=None, mode="containment", explain="model"
     )
@@ -21,6 +21,7 @@ def test_values_are_normalised() -> None:
         where="`year` >= 2019", without=("a",), skip=("appendix",), mode=Mode.CONTAINMENT, explain=Explain.MODEL
     )
     assert request.scoring == CONTAINMENT
+    assert list(Request(skip=("appendix",)).recorded_comparison()) == ["skip", "weights", "scoring"]
 
 
 @pytest.mark.parametrize(
@@ -36,10 +37,6 @@ def test_values_are_normalised() -> None:
 def test_a_request_is_made_again_from_its_record(values: dict[str, Any]) -> None:
     request = Request.of(**values)
     assert Request.of(**json.loads(json.dumps(request.recorded()))) == request
-
-
-def test_a_comparison_records_what_it_reads() -> None:
-    assert list(Request(skip=("appendix",)).recorded_comparison()) == ["skip", "weights", "scoring"]
 
 
 @pytest.mark.parametrize(

@@ -317,9 +317,11 @@ def test_a_query_longer_than_a_block_scores_the_same(
     assert_is(any_index.search(long, Request(scoring=SMALL)), expected)
 
 
-def test_k_larger_than_the_corpus_gives_all_that_is_found(any_index: Index) -> None:
+def test_k_larger_than_the_corpus_gives_all_that_is_found_and_scores_never_rise(any_index: Index) -> None:
     expected = scores_of_query(Scoring())
     assert_is(any_index.search(QUERY, Request(k=10_000)), expected, k=10_000)
+    scores = [hit.score for hit in any_index.search(QUERY, Request(k=1000)).hits]
+    assert scores == sorted(scores, reverse=True)
 
 
 @pytest.mark.slow
@@ -359,11 +361,6 @@ def test_equal_scores_stand_in_the_order_of_their_names(tmp_path: Path, factory:
             assert names == [f"copy{number}" for number in range(6)][: len(names)]
 
 
-def test_scores_never_rise_down_the_list(any_index: Index) -> None:
-    scores = [hit.score for hit in any_index.search(QUERY, Request(k=1000)).hits]
-    assert scores == sorted(scores, reverse=True)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("factory", ["Flat", "IVF4,Flat"])
 def test_passages_of_boilerplate_contribute_exactly_nothing(tmp_path: Path, factory: str) -> None:
@@ -394,7 +391,14 @@ def stored_vector(folder: Path) -> Vectors:
         return snapshot.chunk_vectors(np.array([0]))[0]
 
 
-def test_an_index_whose_documents_are_all_gone_finds_nothing(tmp_path: Path, corpus: list[Document]) -> None:
+def test_an_index_of_one_document_or_whose_documents_are_gone_finds_what_is_there(
+    tmp_path: Path, corpus: list[Document]
+) -> None:
+    build(tmp_path / "x.lm", corpus[3:4], encoder=FakeEncoder())
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        assert [hit.doc_id for hit in index.search(QUERY).hits] == ["doc003"]
+        assert index.search("doc003").hits == ()
+        assert index.search(QUERY, Request(where="doc_id != 'doc003'")).hits == ()
     build(tmp_path / "x.lm", corpus[:5], encoder=FakeEncoder(), factory="Flat")
     build(tmp_path / "x.lm", [], encoder=FakeEncoder(), prune=True)
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
@@ -402,14 +406,6 @@ def test_an_index_whose_documents_are_all_gone_finds_nothing(tmp_path: Path, cor
             result = index.search(QUERY, Request(exact=exact, where="year > 0"))
             assert (result.hits, result.n_found, result.n_searched) == ((), 0, 0)
             assert index.search(QUERY, Request(exact=exact)).hits == ()
-
-
-def test_an_index_of_one_document_finds_it(tmp_path: Path, corpus: list[Document]) -> None:
-    build(tmp_path / "x.lm", corpus[3:4], encoder=FakeEncoder())
-    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
-        assert [hit.doc_id for hit in index.search(QUERY).hits] == ["doc003"]
-        assert index.search("doc003").hits == ()
-        assert index.search(QUERY, Request(where="doc_id != 'doc003'")).hits == ()
 
 
 @pytest.mark.slow

@@ -61,10 +61,6 @@ def test_other_factories_take_our_ids_and_find_most(rows: Vectors, ids: Ids, fac
     assert np.mean([own in row for own, row in zip(ids, found.tolist(), strict=False)]) > 0.9
 
 
-def test_a_search_for_more_vectors_than_there_are_gives_all(rows: Vectors, ids: Ids) -> None:
-    assert sorted(build("Flat", rows, ids).search(rows[:1], 10_000)[0][0].tolist()) == ids.tolist()
-
-
 @pytest.mark.parametrize("factory", ["Flat", "IVF8,Flat", "IVF8,PQ8x4fs"])
 def test_an_index_written_and_opened_gives_the_same_results(
     rows: Vectors, ids: Ids, factory: str, tmp_path: Path
@@ -174,11 +170,12 @@ def test_the_estimated_size_is_that_of_the_file(rows: Vectors, ids: Ids, factory
     assert index_bytes(factory, 500, WIDTH) == pytest.approx(written.size_bytes, rel=0.15, abs=2_000)
 
 
-def test_float16_codes_of_vectors_from_shards_are_exact(rows: Vectors, ids: Ids) -> None:
+def test_float16_codes_are_exact_and_a_search_for_more_than_all_gives_all(rows: Vectors, ids: Ids) -> None:
     stored = rows.astype(np.float16).astype(np.float32)
     flat, half = (build(factory, stored, ids).search(rows[:40], 10) for factory in ("Flat", "SQfp16"))
     assert np.array_equal(half[0], flat[0])
     np.testing.assert_allclose(half[1], flat[1], atol=1e-6)
+    assert sorted(build("Flat", rows, ids).search(rows[:1], 10_000)[0][0].tolist()) == ids.tolist()
 
 
 @pytest.mark.parametrize(
@@ -292,14 +289,6 @@ def test_estimates_are_never_above_exact_scores_but_for_rounding(tables: WordTab
     assert (found <= scores(query, tables.words) + 0.01).all()
 
 
-def test_the_division_of_counts_into_parts_changes_nothing(tables: WordTables) -> None:
-    one, other = built(tables, 60), built(tables, 11)
-    for kind in ("words", "pairs"):
-        for column in ("terms", "starts", "documents", "weights"):
-            mine, theirs = (getattr(getattr(postings, kind)[0], column) for postings in (one, other))
-            assert mine.tolist() == theirs.tolist()
-
-
 @pytest.mark.parametrize("size", [59, 30, 16])
 def test_blocks_give_the_same_estimates_for_terms_that_two_of_their_documents_have(
     tables: WordTables, size: int
@@ -315,10 +304,15 @@ def test_blocks_give_the_same_estimates_for_terms_that_two_of_their_documents_ha
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_a_term_of_one_document_is_not_kept(tables: WordTables) -> None:
+def test_a_term_of_one_document_is_not_kept_and_the_division_into_parts_changes_nothing(tables: WordTables) -> None:
     words = built(tables).words[0]
     assert (np.diff(words.starts.astype(np.int64)) >= 2).all()
     assert set(words.terms.tolist()) < set(tables.words.terms.tolist())
+    one, other = built(tables, 60), built(tables, 11)
+    for kind in ("words", "pairs"):
+        for column in ("terms", "starts", "documents", "weights"):
+            mine, theirs = (getattr(getattr(postings, kind)[0], column) for postings in (one, other))
+            assert mine.tolist() == theirs.tolist()
 
 
 def test_postings_come_back_from_their_file(tables: WordTables, tmp_path: Path) -> None:

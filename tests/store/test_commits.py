@@ -22,11 +22,13 @@ from tests.fakes import make_corpus
 from tests.store.written import ENCODER, commit
 
 
-def test_a_written_file_matches_its_checksum(tmp_path: Path) -> None:
+def test_a_written_file_matches_its_checksum_and_a_missing_one_is_damage(tmp_path: Path) -> None:
     written = write_durably(tmp_path / "a", _abc)
     assert (tmp_path / "a").read_bytes() == b"abc"
     assert written == checksum(tmp_path / "a") == Checksum(3, "06b05ab6733a618578af5f94892f3950")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    with pytest.raises(IndexDamaged, match=r"gone cannot be read \(No such file or directory\); repair it"):
+        check_file(tmp_path / "gone", Checksum(3, "0" * 32))
 
 
 def _abc(path: Path) -> None:
@@ -65,16 +67,11 @@ def test_each_flipped_byte_is_found(tmp_path: Path, flip_byte: Callable[[Path, i
 def test_another_size_is_found(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(IndexDamaged) as raised:
-        check_file(tmp_path / "a", Checksum(3, "0" * 32))
+        check_file(tmp_path / "gone", Checksum(3, "0" * 32))
     assert (
         str(raised.value) == f"{tmp_path / 'a'} has {len(content)} bytes, not 3; "
         "repair it: longmatch upkeep repair INDEX"
     )
-
-
-def test_a_missing_file_is_damage(tmp_path: Path) -> None:
-    with pytest.raises(IndexDamaged, match=r"a cannot be read \(No such file or directory\); repair it"):
-        check_file(tmp_path / "a", Checksum(3, "0" * 32))
 
 
 N_FLIPS = 60

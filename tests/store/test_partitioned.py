@@ -74,8 +74,11 @@ def test_folders_of_an_index_without_partitions_are_its_own(tmp_path: Path) -> N
     assert index_folders(tmp_path) == [tmp_path / "0000.lm", tmp_path / "0001.lm"]
 
 
-def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
+def test_a_manifest_that_is_missing_or_cut_is_refused(tmp_path: Path) -> None:
     with pytest.raises(IndexMismatch, match=r"has no partitions\.json; name a partitioned index, or restore that file"):
+        read_manifest(tmp_path)
+    (tmp_path / "partitions.json").write_text('{"format": "longm')
+    with pytest.raises(IndexDamaged, match=r"partitions\.json cannot be read .*restore a copy"):
         read_manifest(tmp_path)
 
 
@@ -128,12 +131,6 @@ def test_no_flipped_bit_goes_unnoticed(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         with pytest.raises((IndexDamaged, IndexMismatch)):
             read_manifest(tmp_path)
-
-
-def test_half_a_manifest_is_damage(tmp_path: Path) -> None:
-    (tmp_path / "partitions.json").write_text('{"format": "longm')
-    with pytest.raises(IndexDamaged, match=r"partitions\.json cannot be read .*restore a copy"):
-        read_manifest(tmp_path)
 
 
 N = 20

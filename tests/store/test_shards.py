@@ -82,11 +82,16 @@ def _assert_equal(one: Shard, other: Shard) -> None:
             assert np.array_equal(mine, theirs) and mine.dtype == theirs.dtype
 
 
-def test_a_mapped_shard_equals_the_written_one(encoded: list[EncodedDocument], tmp_path: Path) -> None:
+def test_a_mapped_shard_equals_the_written_one_and_cannot_be_written_to(
+    encoded: list[EncodedDocument], tmp_path: Path
+) -> None:
     shard = shard_arrays(encoded, words_of(5))
     written = write_shard(tmp_path / "s", shard)
     _assert_equal(view(tmp_path / "s"), shard)
     assert written == checksum(tmp_path / "s")
+    write_shard(tmp_path / "s", shard_arrays(encoded, words_of(5)))
+    with pytest.raises(ValueError, match="read-only"):
+        view(tmp_path / "s").chunks[0, 0] = 1
 
 
 @pytest.mark.parametrize("width", [1, 3, 32])
@@ -100,17 +105,8 @@ def test_our_reading_of_safetensors_is_that_of_its_library(tmp_path: Path, width
     _assert_equal(view(tmp_path / "s"), Shard(**vectors, words=PackedWords(*packed)))
 
 
-def test_a_mapped_shard_cannot_be_written_to(encoded: list[EncodedDocument], tmp_path: Path) -> None:
-    write_shard(tmp_path / "s", shard_arrays(encoded, words_of(5)))
-    with pytest.raises(ValueError, match="read-only"):
-        view(tmp_path / "s").chunks[0, 0] = 1
-
-
-def test_shards_are_named_by_number() -> None:
+def test_shards_are_named_by_number_and_one_that_vanishes_is_named(tmp_path: Path) -> None:
     assert shard_file(7) == "shards/000007.safetensors"
-
-
-def test_the_error_for_a_shard_that_vanishes_names_it(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"000001\.safetensors has vanished; check that no other program"):
         part_digests(tmp_path / "000001.safetensors")
 
@@ -176,13 +172,10 @@ def test_a_file_is_that_of_safetensors_byte_for_byte(tmp_path: Path) -> None:
         np.testing.assert_array_equal(read[name], tensor)
 
 
-def test_a_transposed_array_is_written_in_the_order_of_its_rows(tmp_path: Path) -> None:
+def test_a_transposed_array_is_written_by_its_rows_and_none_is_copied(tmp_path: Path) -> None:
     turned = np.arange(6, dtype=np.int32).reshape(2, 3).T
     save_file({"turned": turned}, tmp_path / "x")
     np.testing.assert_array_equal(safetensors.numpy.load_file(tmp_path / "x")["turned"], turned)
-
-
-def test_no_array_is_copied(tmp_path: Path) -> None:
     tensors = {name: np.zeros(4_000_000, np.uint8) for name in "abc"}
     tracemalloc.start()
     save_file(tensors, tmp_path / "x")
@@ -203,15 +196,12 @@ def test_every_finite_half_is_the_same_number(monkeypatch: pytest.MonkeyPatch, b
     assert np.array_equal(made.view(np.uint32), finite.astype(np.float32).view(np.uint32))  # zeros by their sign, too
 
 
-def test_infinities_and_nan_are_kept() -> None:
+def test_infinities_nan_parts_and_empty_arrays_are_widened() -> None:
     assert np.array_equal(as_float32(ALL), ALL.astype(np.float32), equal_nan=True)
     for value in (np.inf, -np.inf, np.nan):
         assert np.array_equal(
             as_float32(np.array([1, value], np.float16)), np.array([1, value], np.float32), equal_nan=True
         )
-
-
-def test_parts_of_arrays_and_empty_ones_are_taken() -> None:
     table = np.random.default_rng(0).standard_normal((7, 6)).astype(np.float16)
     table.flags.writeable = False
     assert np.array_equal(as_float32(table[::2, 1:4]), table[::2, 1:4].astype(np.float32))
@@ -234,13 +224,10 @@ def test_similarities_to_coarse_rows_are_near(n: int, width: int) -> None:
     )
 
 
-def test_a_row_is_as_similar_to_itself_as_before() -> None:
+def test_a_row_is_as_similar_to_itself_as_before_and_zeros_stay_zeros() -> None:
     rows = np.random.default_rng(1).standard_normal((200, 24))
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
     wide = rows.astype(np.float32)
     own = (coarse(rows).as_float32() * wide).sum(axis=1)
     np.testing.assert_allclose(own, (wide * wide).sum(axis=1), atol=5e-7)
-
-
-def test_a_row_of_zeros_stays_zeros() -> None:
     assert not coarse(np.zeros((2, 4), np.float16)).as_float32().any()

@@ -272,11 +272,16 @@ def test_opening_reads_no_document(folder: Path, monkeypatch: pytest.MonkeyPatch
         assert snapshot.matching("year >= 0").shape == (11,)
 
 
-def test_reads_of_all_rows_compare_the_checksums_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_rows_are_checked_once_and_documents_are_read_after_the_index_is_closed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = read_names(monkeypatch)
     with IndexSnapshot(folder) as snapshot:
         assert len(snapshot.doc_ids()) == len(snapshot.titles()) == 11
     assert names.count("document_checks") == 2  # their sum, and each
+    with IndexSnapshot(folder) as snapshot:
+        found = snapshot.documents(np.arange(11))
+    assert [document for document, _ in found] == expected()
 
 
 @pytest.mark.parametrize(
@@ -293,10 +298,15 @@ def test_the_error_for_a_folder_without_documents_has_the_next_command(
     assert str(raised.value) == f"{folder} {message}: longmatch index {folder} PATH..."
 
 
-def test_similar_names_are_literal(folder: Path) -> None:
+def test_a_name_is_looked_up_once_and_similar_ones_are_literal(folder: Path) -> None:
     with IndexSnapshot(folder) as snapshot:
         assert snapshot.similar_names("c01") == ["doc010", "doc011"]
         assert snapshot.similar_names("d%c") == snapshot.similar_names("doc_00") == []
+    with IndexSnapshot(folder) as snapshot:
+        assert (snapshot.position("doc004"), snapshot.position("none"), snapshot.position("doc004")) == (3, None, 3)
+        snapshot.position("doc001")
+        snapshot.close()
+        assert snapshot.position("doc001") == 1
 
 
 def test_totals_add_up(folder: Path) -> None:
@@ -338,20 +348,6 @@ def test_the_chunks_of_documents_are_those_of_a_loop(folder: Path, kept: list[in
             )
         ]
         assert np.flatnonzero(snapshot.chunks_of(documents)).tolist() == sorted(by_hand)
-
-
-def test_documents_are_read_after_the_index_is_closed(folder: Path) -> None:
-    with IndexSnapshot(folder) as snapshot:
-        found = snapshot.documents(np.arange(11))
-    assert [document for document, _ in found] == expected()
-
-
-def test_a_name_is_looked_up_once(folder: Path) -> None:
-    with IndexSnapshot(folder) as snapshot:
-        assert (snapshot.position("doc004"), snapshot.position("none"), snapshot.position("doc004")) == (3, None, 3)
-        snapshot.position("doc001")
-        snapshot.close()
-        assert snapshot.position("doc001") == 1
 
 
 @pytest.mark.slow

@@ -32,10 +32,14 @@ from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.store.written import ENCODER, commit, contents, killed_after
 
 
-def test_committed_documents_can_be_read_before_the_writer_closes(folder: Path) -> None:
+def test_committed_documents_can_be_read_before_the_writer_closes_and_files_are_as_readable_as_their_folder(
+    folder: Path,
+) -> None:
     with Writer(folder) as writer:
         commit(writer, make_document("new", "fresh words"))
         assert contents(folder)["new"] == "fresh words"
+    modes = {path.stat().st_mode & 0o777 for path in (folder / "shards").iterdir()}
+    assert modes == {(folder / "shards").stat().st_mode & 0o666}
 
 
 def test_a_catalog_whose_creation_lost_power_is_created_again(tmp_path: Path) -> None:
@@ -184,19 +188,11 @@ def test_more_documents_than_sqlite_has_variables_are_committed(tmp_path: Path) 
         assert writer.commit(list(zip(documents, encoder.encode(documents), strict=True)))[-1] == 2_500
 
 
-def test_an_index_is_as_readable_as_its_folder(folder: Path) -> None:
-    modes = {path.stat().st_mode & 0o777 for path in (folder / "shards").iterdir()}
-    assert modes == {(folder / "shards").stat().st_mode & 0o666}
-
-
-def test_a_second_writer_is_refused(folder: Path) -> None:
+@pytest.mark.slow
+def test_a_second_writer_is_refused_here_and_in_another_process(folder: Path) -> None:
     with Writer(folder), pytest.raises(IndexBusy) as raised:
         Writer(folder)
     assert str(raised.value) == f"another process is writing {folder}; wait for it to end"
-
-
-@pytest.mark.slow
-def test_a_writer_in_another_process_is_refused(folder: Path) -> None:
     code = f"from pathlib import Path; from engine.store.writer import Writer; Writer(Path({str(folder)!r}))"
     with Writer(folder):
         run = subprocess.run(
@@ -205,26 +201,20 @@ def test_a_writer_in_another_process_is_refused(folder: Path) -> None:
     assert f"IndexBusy: another process is writing {folder}; wait for it to end" in run.stderr
 
 
-def test_a_lock_file_that_nobody_holds_does_not_block_a_writer(folder: Path) -> None:
+def test_a_lock_blocks_no_reader_and_one_that_nobody_holds_no_writer(folder: Path) -> None:
     (folder / LOCK_FILE).touch()
     with Writer(folder) as writer:
         assert len([number for number, _ in writer.sources()]) == 3
-
-
-def test_readers_do_not_need_the_lock(folder: Path) -> None:
     with FileLock(folder / LOCK_FILE):
         assert len(contents(folder)) == 3
 
 
-def test_a_closed_writer_leaves_no_log(folder: Path) -> None:
+def test_a_writer_that_closes_or_raises_leaves_no_log_and_no_lock(folder: Path) -> None:
     assert not has_log(folder)
     with Writer(folder) as writer:
         writer.record_failure("bad.pdf", "no text")
         assert has_log(folder)
     assert not has_log(folder)
-
-
-def test_a_writer_that_raises_empties_the_log_and_releases_the_lock(folder: Path) -> None:
     with pytest.raises(ZeroDivisionError), Writer(folder):
         raise ZeroDivisionError
     assert not has_log(folder)
@@ -242,15 +232,12 @@ def test_files_that_the_catalog_does_not_name_are_swept(folder: Path) -> None:
     assert list((folder / "ann").iterdir()) == []
 
 
-def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
+def test_a_foreign_folder_and_a_file_are_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(IndexMismatch) as raised:
         Writer(tmp_path)
     assert str(raised.value) == f"{tmp_path} is not empty and holds no index; name a new folder or an index"
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
-def test_a_file_is_no_index_folder(tmp_path: Path) -> None:
     (tmp_path / "x.lm").write_text("")
     with pytest.raises(IndexMismatch) as raised:
         Writer(tmp_path / "x.lm")
@@ -268,12 +255,17 @@ def test_a_damaged_catalog_is_refused_and_the_lock_given_back(
     Writer(folder).close()
 
 
-def test_a_catalog_that_is_garbage_is_damage(folder: Path) -> None:
+def test_a_catalog_that_is_garbage_or_gone_is_damage_and_its_shards_stay(folder: Path) -> None:
     (folder / "catalog.sqlite").write_bytes(b"garbage" * 1000)
-    with pytest.raises(IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch upkeep verify"):
+    for opened in (Writer, IndexSnapshot):
+        with pytest.raises(
+            IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch upkeep verif"
+        ):
+            opened(folder)
+    (folder / "catalog.sqlite").unlink()
+    with pytest.raises(IndexDamaged, match=r"catalog\.sqlite is missing, and writing would delete shards"):
         Writer(folder)
-    with pytest.raises(IndexDamaged, match=r"catalog.sqlite cannot be read \(.*\); check it: longmatch upkeep verify"):
-        IndexSnapshot(folder)
+    assert [path.name for path in (folder / "shards").iterdir()] == ["000001.safetensors"]
 
 
 def test_a_refused_writer_changes_nothing(folder: Path) -> None:
@@ -303,13 +295,6 @@ def test_a_catalog_without_tables_is_an_index_begun(folder: Path) -> None:
         IndexSnapshot(begun)
     with Writer(begun) as writer:
         assert writer.meta == {"format": 1, "commits": 1}
-
-
-def test_a_catalog_that_is_gone_is_damage_and_its_shards_stay(folder: Path) -> None:
-    (folder / "catalog.sqlite").unlink()
-    with pytest.raises(IndexDamaged, match=r"catalog\.sqlite is missing, and writing would delete shards"):
-        Writer(folder)
-    assert [path.name for path in (folder / "shards").iterdir()] == ["000001.safetensors"]
 
 
 def test_a_damaged_log_costs_the_last_transaction_at_most(folder: Path) -> None:

@@ -41,20 +41,15 @@ def test_a_text_is_read_as_a_file_of_it(text: str, suffix: str, title: str) -> N
     assert (made.metadata, made.title) == (read.metadata, title)
 
 
-def test_given_title_metadata_and_id_are_kept() -> None:
+def test_a_document_of_a_text_has_what_is_given_and_a_name_of_its_content() -> None:
     made = Document.from_text("Words.", title="On  words", metadata={"year": 2020}, doc_id="a")
     assert (made.doc_id, made.title, made.text) == ("a", "On words", "Words.")
     assert (made.metadata, made.source) == ({"year": 2020}, "")
-
-
-def test_newlines_and_characters_that_cannot_be_stored_are_replaced() -> None:
-    assert Document.from_text("one\r\ntwo\0\ud800").text == "one\ntwo\ufffd\ufffd"
-
-
-def test_the_same_text_has_the_same_name() -> None:
     assert Document.from_text("Words.").doc_id == Document.from_text("Words.", metadata={"a": 1}).doc_id
     assert Document.from_text("Words.").doc_id == text_id("", "Words.") == "text-023163a7b544ce85"
     assert len({Document.from_text(text, title=title).doc_id for text in "ab" for title in ("", "t")}) == 4
+    assert Document.from_text("one\r\ntwo\0\ud800").text == "one\ntwo\ufffd\ufffd"
+    assert Document.from_text("Words.").page_numbers(Span(0, 3)) == ()
 
 
 @pytest.mark.parametrize(
@@ -96,10 +91,6 @@ def test_empty_too_long_and_non_text_arguments_are_refused(arguments: dict[str, 
 def test_pages_are_counted_from_one(span: Span, numbers: tuple[int, ...]) -> None:
     document = Document("a", "A", "x" * 30, (), pages=(0, 10, 10, 20))  # the second page is empty
     assert document.page_numbers(span) == tuple(range(numbers[0], numbers[-1] + 1))
-
-
-def test_a_format_without_pages_has_no_page_numbers() -> None:
-    assert Document.from_text("Words.").page_numbers(Span(0, 3)) == ()
 
 
 OPINION = (

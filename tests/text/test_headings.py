@@ -59,6 +59,11 @@ def test_running_heads_are_not_headings() -> None:
     assert titles(page * 3) == []
 
 
+@pytest.mark.slow
+def test_more_numbered_lines_than_the_limit_are_a_list() -> None:
+    assert titles("".join(f"{number % 90 + 1}. Item Name\n\n{TEXT}\n" for number in range(50_001))) == []
+
+
 def test_rfc_headings_stand_left_of_indented_text() -> None:
     body = "   Text of the memo is indented by three,\n   in every line of it,\n   and goes on.\n"
     footer = "Fielding, et al.            Standards Track                     [Page 1]\n"
@@ -74,11 +79,6 @@ def test_many_blank_lines_count_as_a_few() -> None:
         + f"1. Introduction{chr(10) * 40}{TEXT}{chr(10) * 9}SUMMARY OF ALL\n\n{TEXT}"
     )
     assert titles(text) == [(1, "Title"), (1, "1. Introduction"), (1, "SUMMARY OF ALL")]
-
-
-@pytest.mark.slow
-def test_more_numbered_lines_than_the_limit_are_a_list() -> None:
-    assert titles("".join(f"{number % 90 + 1}. Item Name\n\n{TEXT}\n" for number in range(50_001))) == []
 
 
 def centred(line: str, width: int = 62) -> str:
@@ -102,7 +102,7 @@ def test_a_short_line_in_the_middle_is_a_heading(line: str) -> None:
     assert titles(f"{TEXT}\n{before}    {line} and so on\n\n{TEXT}")[-1:] != [(1, line)]
 
 
-def test_centred_headings_nest_as_parts_numbers_and_letters() -> None:
+def test_parts_of_an_opinion_nest_and_can_stand_above_the_parties() -> None:
     close = f"{TEXT}{centred('II')}{TEXT}{centred('A')}{centred('1')}{TEXT}{centred('2')}{TEXT}{centred('B')}{TEXT}"
     text = f"{centred('Syllabus')}\n{TEXT}\n{centred('Opinion of the Court')}\n{TEXT}{centred('I')}{close}"
     text += f"\n{centred('VANE, J., dissenting.')}\n{TEXT}\n{centred('I')}\n{TEXT}"
@@ -110,9 +110,6 @@ def test_centred_headings_nest_as_parts_numbers_and_letters() -> None:
         (1, "Syllabus"), (1, "Opinion of the Court"), (2, "I"), (2, "II"), (3, "A"), (4, "1"), (4, "2"), (3, "B"),
         (1, "VANE, J., dissenting."), (2, "I"),
     ]  # fmt: skip
-
-
-def test_a_part_of_an_opinion_can_stand_above_the_parties() -> None:
     assert titles(f"{centred('Syllabus')}\n{centred('VANE v. LOCK')}\n{TEXT}") == [(1, "Syllabus")]
 
 
@@ -241,29 +238,23 @@ def test_a_section_at_the_end_has_a_kind(heading: str, body: str, kind: SectionK
     assert section_kinds(made) == (SectionKind.BODY, kind)
 
 
-def test_a_copyright_section_in_the_middle_is_body() -> None:
+def test_a_copyright_section_in_the_middle_and_a_conclusion_that_cites_are_body() -> None:
     made = document(
         ("1 Rights", BODY * 4), ("Copyright", "Copyright (c) 2019 marks a work. " * 8), ("3 Uses", BODY * 8)
     )
     assert set(section_kinds(made)) == {SectionKind.BODY}
+    made = document(("1 Pumps", BODY), ("Conclusion", BODY + CITED))
+    assert section_kinds(made)[1] is SectionKind.BODY
 
 
-def test_sections_below_a_heading_are_of_its_kind() -> None:
+def test_sections_below_or_after_the_references_have_the_kind_of_their_place() -> None:
     text = BODY + CITED
     sections = (
         Section("1 Pumps", ("1 Pumps",), 0, len(BODY)),
         Section("Papers", ("References", "Papers"), len(BODY), len(text)),
     )
     assert section_kinds(Document("a", "a", text, sections))[1] is SectionKind.REFERENCES
-
-
-def test_lettered_sections_after_the_references_are_the_appendix() -> None:
     made = document(("A First things", BODY), ("References", CITED), ("A Proofs", BODY), ("B.1 Tables", BODY))
     assert section_kinds(made) == (
         SectionKind.BODY, SectionKind.REFERENCES, SectionKind.APPENDIX, SectionKind.APPENDIX,
     )  # fmt: skip
-
-
-def test_a_conclusion_that_runs_into_citations_stays_body() -> None:
-    made = document(("1 Pumps", BODY), ("Conclusion", BODY + CITED))
-    assert section_kinds(made)[1] is SectionKind.BODY

@@ -22,6 +22,7 @@ from engine.text.segmentation import (
     sentence_starts,
 )
 from engine.text.units import Unit, divide_by
+from tests.cases import cases
 from tests.fakes import make_document
 
 TEXT = st.text(st.sampled_from("ab .\n\f\t!?A1é\u3000-"), max_size=600) | st.text(max_size=200)
@@ -94,12 +95,9 @@ def test_a_path_holds_the_headings_above() -> None:
     assert [section.path for section in divide(text, headings)] == [("A",), ("A", "B"), ("A", "B", "C"), ("A", "D")]
 
 
-def test_a_tiny_section_joins_the_next_section_under_the_heading_of_the_larger_one() -> None:
+def test_a_tiny_section_joins_the_next_one_and_a_tiny_last_section_the_one_before() -> None:
     text = "A\n" + "B\n" + "b" * 300
     assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 2)]) == (Section("B", ("B",), 0, len(text), n_merged=2),)
-
-
-def test_a_tiny_last_section_joins_the_section_before_it() -> None:
     text = "A\n" + "a" * 300 + "\nB\nbye"
     assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 303)]) == (Section("A", ("A",), 0, len(text), n_merged=2),)
 
@@ -145,15 +143,12 @@ def test_sentences_of_english_are_those_of_stored_indexes(text: str) -> None:
     assert sentence_starts(text) == expected
 
 
-def test_a_huge_section_is_cut_at_paragraph_borders() -> None:
+def test_a_huge_section_is_cut_at_paragraphs_and_evenly_without_any_whitespace() -> None:
     paragraph = ("word " * 80).strip() + "\n\n"
     text = paragraph * 50  # 20,000 characters
     sections = divide(text)
     assert [(section.part, section.n_parts) for section in sections] == [(1, 3), (2, 3), (3, 3)]
     assert all(section.start % len(paragraph) == 0 for section in sections)
-
-
-def test_a_long_section_without_any_whitespace_is_cut_evenly() -> None:
     sections = divide("x" * (3 * MAX_SECTION_CHARS - 2))
     assert [(section.start, section.stop) for section in sections] == [(0, 7999), (7999, 15998), (15998, 23998)]
 
@@ -172,21 +167,16 @@ def test_sentences_that_fit_are_not_cut(lengths: list[int]) -> None:
     assert {window.stop for window in fill_windows(ends, 10)} <= set(ends)
 
 
-def test_windows_of_no_sentence_are_none() -> None:
-    assert fill_windows([], 10) == []
-
-
-def test_a_sentence_over_capacity_is_split_into_windows() -> None:
-    assert fill_windows([3, 25], 10) == [
-        TokenWindow(0, 3),
-        TokenWindow(3, 13),
-        TokenWindow(13, 23),
-        TokenWindow(23, 25),
-    ]
-
-
-def test_a_short_last_window_is_levelled_at_a_sentence_end() -> None:
-    assert fill_windows([10, 60, 95, 100, 110], 100) == [TokenWindow(0, 60), TokenWindow(60, 110)]
+@cases(
+    "lengths, capacity, windows",
+    {
+        "no sentence": ([], 10, []),
+        "a sentence over the capacity is split": ([3, 25], 10, [(0, 3), (3, 13), (13, 23), (23, 25)]),
+        "a short last window is levelled at a sentence end": ([10, 60, 95, 100, 110], 100, [(0, 60), (60, 110)]),
+    },
+)
+def test_windows_are_filled_by_sentences(lengths: list[int], capacity: int, windows: list[tuple[int, int]]) -> None:
+    assert fill_windows(lengths, capacity) == [TokenWindow(*window) for window in windows]
 
 
 @given(TEXT)
@@ -222,11 +212,8 @@ def test_sentences_are_found_in_hard_cases(sentences: list[str]) -> None:
     assert _sentences(between.join(sentences)) == sentences
 
 
-def test_a_page_break_starts_a_sentence() -> None:
+def test_a_page_break_starts_a_sentence_and_a_run_of_dots_takes_linear_time() -> None:
     assert _sentences("end of page\fnext page") == ["end of page", "next page"]
-
-
-def test_a_long_run_of_dots_is_read_in_linear_time() -> None:
     assert sentence_starts("contents " + "." * 200_000 + "7") == [0]
 
 
@@ -268,15 +255,12 @@ def test_a_document_without_claims_is_refused_with_the_next_step() -> None:
         divide_by(make_document("d", "fox and river"), Unit.CLAIM)
 
 
-def test_sentences_are_sections_and_short_ones_join_the_next() -> None:
+def test_sections_stay_as_they_are_and_sentences_become_sections() -> None:
     first, second = "Yes. The old fox crosses the wide river at night. ", "It never comes back to the house."
     document = Document("d", "d", first + second, (Section("A", ("A",), 0, len(first + second)),))
     found = divide_by(document, Unit.SENTENCE)
     assert texts(found.document) == [first, second]
     assert found.rows == (0, 1) and found.document.sections[0].path == ("A",)
-
-
-def test_sections_stay_as_they_are() -> None:
     assert divide_by(patent(), Unit.SECTION).document == patent()
     assert divide_by(patent(), Unit.SECTION).rows == (0, 1)
 

@@ -53,16 +53,13 @@ def test_case_and_line_breaks_do_not_matter_and_repeats_in_one_text_do_not_count
     assert len(common_sentences(["Short one. " + OWN.format(number) for number in range(20)])) == 0
 
 
-def test_stretches_are_blanked_and_offsets_stay() -> None:
+def test_stretches_are_blanked_offsets_stay_and_of_a_text_that_is_all_common_nothing_is_left_out() -> None:
     text = texts(20, 20)[3]
     (span,) = common_stretches(text, common_sentences(texts(20, 20)))
     assert text[span.start : span.stop] == NOTICE
     blank = blanked(text, [span])
     assert len(blank) == len(text)
     assert blank.startswith(OWN.format("w3x")) and not blank[span.start :].strip()
-
-
-def test_of_a_text_that_is_nearly_all_common_nothing_is_left_out() -> None:
     common = common_sentences(texts(20, 20))
     assert common_stretches(NOTICE, common) == []
     assert common_stretches("An own word. " + NOTICE, common) == []

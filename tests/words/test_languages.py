@@ -121,27 +121,21 @@ def test_code_is_no_language() -> None:
     assert detect_language(["\n".join(code)]) == NONE
 
 
-def test_the_language_of_most_words_is_detected() -> None:
+def test_the_language_of_most_words_is_detected_also_beside_code_and_quotations() -> None:
     german, english = texts_of("german"), ["Everyone has the right to life, liberty and the security of person."]
     assert detect_language([*english, *german[:5]]) == "german"
     assert detect_language(["", "  ", *english]) == "english"
     assert detect_language([]) == NONE
-
-
-def test_japanese_beside_code_is_detected_and_a_short_quotation_is_not() -> None:
     japanese = "".join(texts_of("japanese"))[:400]
     assert detect_language([japanese + " def f(x): return x + 1\n" * 60]) == "japanese"
     assert detect_language([japanese[:100] + " ".join(texts_of("german"))]) == "german"
 
 
-def test_every_language_has_its_stop_words() -> None:
+def test_every_language_has_its_stop_words_and_broken_lists_are_repaired() -> None:
     without = {name for name in languages() if not stop_words_of(name)}
     assert without == {"burmese", "chinese", "japanese", "khmer", "korean", "lao", "thai", "none"}
     assert {"the", "of"} <= stop_words_of("english") and "can" not in stop_words_of("english")
     assert len(stop_words_of("english")) == 33
-
-
-def test_broken_lists_of_stop_words_are_repaired() -> None:
     assert {"şey", "altı", "için"} <= stop_words_of("turkish") and "þey" not in stop_words_of("turkish")
     assert {"και", "του", "είναι"} <= stop_words_of("greek")
     for language, content in (("spanish", {"trabajo", "valor"}), ("portuguese", {"trabalho"}), ("italian", {"lavoro"})):
@@ -152,11 +146,6 @@ def test_a_normal_form_is_composed_and_in_lower_case() -> None:
     assert normal_form("ＡＢＣ", NONE) == "abc"
     assert normal_form("CAFE\u0301", "french") == "café"
     assert normal_form("I", "turkish") == "ı"
-
-
-def test_an_unknown_language_is_refused_with_the_list() -> None:
-    with pytest.raises(QueryError, match=r"there is no language 'deutsch'; use one of arabic, burmese, .*, turkish"):
-        check_language("deutsch")
 
 
 ARTICLES = Path(__file__).parent / "texts"
@@ -188,9 +177,11 @@ def test_words_find_the_article_in_its_language(
         assert hit.breakdown.score == pytest.approx(hit.score, abs=1e-6)
 
 
-def test_a_given_language_is_kept_and_another_one_is_refused(tmp_path: Path) -> None:
+def test_a_given_language_is_kept_and_another_or_an_unknown_one_is_refused(tmp_path: Path) -> None:
     folder = built(tmp_path, "german", language="none")
     with IndexSnapshot(folder) as snapshot:
         assert snapshot.language == "none"
     with pytest.raises(IndexMismatch, match="segments words by language 'none', not 'german'"):
         built(tmp_path, "german", language="german")
+    with pytest.raises(QueryError, match=r"there is no language 'deutsch'; use one of arabic, burmese, .*, turkish"):
+        check_language("deutsch")

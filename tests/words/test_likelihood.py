@@ -77,18 +77,15 @@ def test_shares_of_terms_sum_to_the_score(texts: list[list[int]]) -> None:
     assert (np.diff(found.documents) >= 0).all()
 
 
-def test_a_document_scores_one_with_itself_and_zero_with_unrelated_documents() -> None:
-    tables = table_of([[1, 2, 2, 3], [4, 5]])
-    terms = query_terms(table_of([[1, 2, 2, 3]]).words, collect([tables]).words)
-    assert scores(terms, tables.words).tolist() == [pytest.approx(1.0), 0.0]
-
-
-def test_rare_terms_weigh_more_than_frequent_ones() -> None:
+def test_rare_terms_weigh_more_and_a_document_scores_one_with_itself() -> None:
     tables = table_of([[1, 2], [1, 3], [1, 4], [1, 5], [2, 9, 9, 9]])
     terms = query_terms(table_of([[1, 2]]).words, collect([tables]).words)
     by_document = scores(terms, tables.words)
     assert by_document[4] < by_document[0] and by_document[1] < by_document[0]
     assert scores(terms, table_of([[2, 7]]).words)[0] > scores(terms, table_of([[1, 7]]).words)[0]
+    tables = table_of([[1, 2, 2, 3], [4, 5]])
+    terms = query_terms(table_of([[1, 2, 2, 3]]).words, collect([tables]).words)
+    assert scores(terms, tables.words).tolist() == [pytest.approx(1.0), 0.0]
 
 
 @given(TEXTS, st.integers(1, 3))
@@ -119,19 +116,16 @@ def test_rows_are_picked_in_the_order_given(texts: list[list[int]], data: st.Dat
     assert found.lengths().tolist() == [float(len(texts[number])) for number in picked]
 
 
-def test_counts_stop_at_the_largest_number_that_is_stored() -> None:
-    table = counted([Terms(np.full(70_000, 3, np.uint32), np.zeros((0, 2), np.int64), *_NOTHING)]).words
-    assert table.counts.tolist() == [65_535]
-
-
 _NOTHING = (np.empty(0, np.uint32), np.zeros((0, 2), np.int64))
 
 
-def test_texts_are_counted_by_their_terms() -> None:
+def test_texts_are_counted_by_their_terms_up_to_the_largest_count() -> None:
     tables = count_words(WordSegmenter("english"), ["red fox red fox", ""])
     assert tables.words.counts.tolist() == [2, 2] and sorted(tables.pairs.counts.tolist()) == [1, 2]
     assert tables.words.starts.tolist() == [0, 2, 2]
     assert isinstance(tables.words, TermTable)
+    table = counted([Terms(np.full(70_000, 3, np.uint32), np.zeros((0, 2), np.int64), *_NOTHING)]).words
+    assert table.counts.tolist() == [65_535]
 
 
 Matrix = NDArray[np.float64]
@@ -191,16 +185,13 @@ def test_divided_sections_are_those_of_the_whole(seed: int, n_terms: int, n_quer
                 np.testing.assert_allclose(one, other, atol=1e-12)
 
 
-def test_a_term_goes_where_the_passages_are() -> None:
+def test_a_term_goes_where_the_passages_are_and_no_shared_term_has_no_mass() -> None:
     half = np.array([[0.5, 0.5]])
     passages = np.array([[0.3, 0.0], [0.0, 0.0]])
     found = Mixture(rows(half), rows(half), np.array([0.1]), passages)
     np.testing.assert_allclose(found.masses.sum(1), [0.05, 0.05])
     assert found.masses[0, 0] > 0.0475
     assert found.masses[1].tolist() == pytest.approx([0.025, 0.025])
-
-
-def test_texts_without_shared_terms_have_no_masses() -> None:
     nothing = TermShares(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
     found = Mixture(nothing, nothing, np.empty(0), np.full((2, 3), 0.1))
     assert found.masses.tolist() == np.zeros((2, 3)).tolist()

@@ -166,9 +166,13 @@ def test_a_text_has_these_words_and_pairs(text: str, words: list[str] | None, pa
     assert pairs is None or pairs_of(text) == pairs
 
 
-def test_pairs_are_ordered() -> None:
+def test_pairs_are_ordered_and_words_of_a_long_text_are_those_of_its_parts() -> None:
     segmenter = WordSegmenter("english")
     assert segmenter.segment("red fox").pairs.tolist() != segmenter.segment("fox red").pairs.tolist()
+    part = "the fox " * 8_000 + "x" * 70_000 + " crosses a river. "
+    once, twice = (WordSegmenter("english").segment(part * n) for n in (1, 2))
+    assert twice.words.tolist() == once.words.tolist() * 2
+    assert twice.word_spans[len(once.words) :].tolist() == (once.word_spans + len(part)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -206,13 +210,12 @@ def test_text_without_content_has_no_terms(text: str) -> None:
     assert [len(array) for array in (found.words, found.word_spans, found.pairs, found.pair_spans)] == [0, 0, 0, 0]
 
 
-def test_terms_stay_right_when_the_cache_of_words_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terms_stay_right_when_the_tables_of_words_are_full_or_their_rows_shared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(segmenter_module, "_MOST_REMEMBERED", 3)
     text = "one two three four five six seven two"
     assert WordSegmenter("english").segment(text).words.tolist() == terms_by_hand(text)[0]
-
-
-def test_words_that_share_a_row_of_the_table_of_short_words_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segmenter_module, "_SLOT_BITS", 1)
     segmenter, text = WordSegmenter("english"), "hedge hedgehog étude лиса 狐狸 extraordinary extraordinarily hedg 🙂x"
     for _ in range(3):
@@ -222,10 +225,3 @@ def test_words_that_share_a_row_of_the_table_of_short_words_stay_apart(monkeypat
 def test_an_unknown_language_is_refused() -> None:
     with pytest.raises(QueryError, match=r"there is no language 'klingon'; use one of arabic, .*, turkish"):
         WordSegmenter("klingon")
-
-
-def test_words_of_a_long_text_are_those_of_its_parts() -> None:
-    part = "the fox " * 8_000 + "x" * 70_000 + " crosses a river. "
-    once, twice = (WordSegmenter("english").segment(part * n) for n in (1, 2))
-    assert twice.words.tolist() == once.words.tolist() * 2
-    assert twice.word_spans[len(once.words) :].tolist() == (once.word_spans + len(part)).tolist()

@@ -77,15 +77,12 @@ def test_the_occurrences_of_a_title_add_a_share_of_the_text(title: str) -> None:
         assert table.lengths().tolist() == [len(terms)], "the length of the text stays"
 
 
-def test_a_text_without_its_title_is_counted_as_it_is() -> None:
+def test_a_text_without_its_title_or_that_is_its_title_is_counted_as_it_is() -> None:
     plain = count_words(ENGLISH, [BODY])
     for document in (named("queue", BODY), named("Elsewhere", BODY)):
         tables = count_documents(ENGLISH, [document])
         assert counts_of(tables.words) == counts_of(plain.words)
         assert tables.words.lengths().tolist() == plain.words.lengths().tolist()
-
-
-def test_a_text_that_is_its_title_counts_as_it_is() -> None:
     document = named("Queue of Agents", "Queue of Agents")
     assert title_span(document) == Span(0, 15)
     assert set(counts_of(count_documents(ENGLISH, [document]).words).values()) == {1}
