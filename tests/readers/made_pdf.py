@@ -29,29 +29,38 @@ def pdf_of_shapes(pages: Sequence[Sequence[bytes]]) -> bytes:
 
 
 def pdf_of_contents(
-    contents: Iterable[bytes], font: bytes = HELVETICA, more: Sequence[bytes] = (), outline: Sequence[bytes] = ()
+    contents: Iterable[bytes],
+    font: bytes = HELVETICA,
+    more: Sequence[bytes] = (),
+    outline: Sequence[tuple[str, int]] = (),
+    fonts: bytes = b"/F1 3 0 R",
+    title: str = "",
 ) -> bytes:
-    """Pages of content streams; `more` are objects from number 4 on, `outline` titles of the first page."""
+    """Pages of content streams; `more` are objects from number 4 on, `outline` titles and their pages."""
     objects = [b"", b"", font, *more]
     kids = []
     for content in contents:
         objects.append(stream(content))
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
-            b"/Resources << /Font << /F1 3 0 R >> >> >>" % len(objects)
+            b"/Resources << /Font << %s >> >> >>" % (len(objects), fonts)
         )
         kids.append(len(objects))
     first = len(objects) + 2
     if outline:
         objects.append(b"<< /First %d 0 R /Last %d 0 R >>" % (first, first + len(outline) - 1))
-    for number, title in enumerate(outline, start=1):
+    for number, (name, page) in enumerate(outline, start=1):
         following = b"/Next %d 0 R" % (first + number) if number < len(outline) else b""
-        objects.append(
-            b"<< /Title (%s) /Parent %d 0 R %s /Dest [%d 0 R /Fit] >>" % (title, first - 1, following, kids[0])
-        )
+        place = (name.encode("cp1252"), first - 1, following, kids[page])
+        objects.append(b"<< /Title (%s) /Parent %d 0 R %s /Dest [%d 0 R /Fit] >>" % place)
     objects[0] = b"<< /Type /Catalog /Pages 2 0 R %s >>" % (b"/Outlines %d 0 R" % (first - 1) if outline else b"")
     objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b" ".join(b"%d 0 R" % kid for kid in kids), len(kids))
-    return _file(objects)
+    return _file([*objects, b"<< /Title (%s) >>" % escaped(title).encode("cp1252")])
+
+
+def escaped(text: str) -> str:
+    """The text of a string of PDF."""
+    return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
 
 
 def stream(data: bytes) -> bytes:
@@ -69,5 +78,5 @@ def _file(objects: Sequence[bytes]) -> bytes:
     start, size = out.tell(), len(objects) + 1
     entries = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     out.write(b"xref\n0 %d\n0000000000 65535 f \n%s" % (size, entries))
-    out.write(b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, start))
+    out.write(b"trailer << /Size %d /Root 1 0 R /Info %d 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, size - 1, start))
     return out.getvalue()

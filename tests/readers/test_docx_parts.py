@@ -9,9 +9,7 @@ from time import process_time
 import pytest
 
 from engine.readers.docx import read
-from engine.readers.reader import read_bytes
-from engine.text.document import Document
-from tests.readers.made import docx_bytes
+from tests.readers.made import document_of, docx_bytes
 from tests.readers.zipped import members_of, zip_bytes
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -308,6 +306,5 @@ def test_a_package_in_other_forms(kind: str) -> None:
         "backslashes": zip_bytes({name.replace("/", "\\"): content for name, content in members.items()}),
         "case": zip_bytes({name.upper(): content for name, content in members.items()}),
     }.get(kind, data)
-    (document,) = read_bytes(data, f"a.{kind if kind in ('dotm', 'xml') else 'docx'}")
-    assert isinstance(document, Document)
+    document = document_of(f"a.{kind if kind in ('dotm', 'xml') else 'docx'}", data)
     assert document.text == "oak\n\nelm"

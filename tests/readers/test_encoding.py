@@ -45,10 +45,7 @@ def test_nul_and_lone_surrogates_are_replaced_in_place() -> None:
 
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [
-        (bytes(range(256)) * 10, "binary data, not text"),
-        (b"\xef\xbb\xbfcaf\xe9", "mark of utf-8 but is not utf-8"),
-    ],
+    [(bytes(range(256)) * 10, "binary data, not text"), (b"\xef\xbb\xbfcaf\xe9", "mark of utf-8 but is not utf-8")],
 )
 def test_bytes_that_are_no_text_are_refused(data: bytes, reason: str) -> None:
     with pytest.raises(DocumentError, match=reason):

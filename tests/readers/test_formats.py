@@ -8,8 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from engine.readers import Unreadable, read_bytes
-from engine.text.document import Document
-from tests.readers.made import docx_bytes
+from tests.readers.made import document_of, docx_bytes
 from tests.readers.test_docx_parts import M, W, word_of
 from tests.readers.zipped import epub_bytes, members_of, zip_bytes
 
@@ -65,12 +64,6 @@ def links(names: list[str], attributes: str = "") -> str:
 LANGUAGES = ["Deutsch", "Français", "Español", "Italiano", "日本語", "Polski", "Русский", "中文", "Svenska"]
 _WITH_TEXT = "<ul>" + "".join(f"<li><a href='#'>{name}</a> is a language.</li>" for name in LANGUAGES) + "</ul>"
 _TITLED = links([f"{name}: a history of the language and of those who wrote it" for name in LANGUAGES])
-
-
-def document_of(name: str, data: bytes) -> Document:
-    (document,) = read_bytes(data, name)
-    assert isinstance(document, Document), document
-    return document
 
 
 @pytest.mark.parametrize(

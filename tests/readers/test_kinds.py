@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.readers import Unreadable, read_bytes, read_file
+from engine.readers import Unreadable, read_file
 from engine.readers.fields import Fields
 from engine.text.document import Document
 from indexer.reading.reader import ReadRequest, pack_requests, unpack_requests
-from tests.readers.made import Print, pdf_bytes
+from tests.readers.made import Print, document_of, documents_of, pdf_bytes
 from tests.readers.made_pdf import pdf_of_contents
 from tests.readers.test_docx_parts import word_of
 from tests.readers.zipped import epub_bytes, members_of, zip_bytes
@@ -24,12 +24,6 @@ _PAGES = "\f".join(
     f"on at length without an end so that the\n\n                 {page}\n"
     for page in range(1, 7)
 )
-
-
-def documents(name: str, data: str | bytes) -> list[Document]:
-    found = list(read_bytes(data.encode() if isinstance(data, str) else data, name))
-    assert not any(isinstance(one, Unreadable) for one in found), found
-    return [one for one in found if isinstance(one, Document)]
 
 
 def jats(front: str, body: str) -> str:
@@ -117,7 +111,7 @@ def word_run(text: str, properties: str = "") -> str:
 def test_readings_deleted_words_and_raised_digits_are_no_part_of_words(
     name: str, data: str | bytes, words: str, left_out: dict[str, int]
 ) -> None:
-    (document,) = documents(name, data)
+    document = document_of(name, data)
     assert words in " ".join(document.text.split())
     assert left_out.items() <= document.left_out.items()
 
@@ -143,7 +137,7 @@ def test_readings_deleted_words_and_raised_digits_are_no_part_of_words(
     ],
 )  # fmt: skip
 def test_text_of_pages_and_bytes_in_text(name: str, data: str, present: Sequence[str], absent: Sequence[str]) -> None:
-    (document,) = documents(name, data)
+    document = document_of(name, data)
     text = " ".join(document.text.split())
     assert [words for words in present if words not in text] == []
     assert [words for words in absent if words in text] == []
@@ -162,7 +156,7 @@ def test_text_of_pages_and_bytes_in_text(name: str, data: str, present: Sequence
 )
 @pytest.mark.parametrize("n_times", [1, 6])
 def test_short_and_long_texts_in_single_byte_encodings(encoding: str, text: str, n_times: int) -> None:
-    assert text in documents("a.txt", " ".join([text] * n_times).encode(encoding))[0].text
+    assert text in documents_of("a.txt", " ".join([text] * n_times).encode(encoding))[0].text
 
 
 _JUDGMENT = """<akomaNtoso xmlns="http://docs.oasis-open.org/legaldocml/ns/akn/3.0"><judgment><meta><identification>
@@ -284,19 +278,19 @@ PA1  (a) a pump.
 def test_formats_of_law_and_patents(
     name: str, data: str, title: str, present: Sequence[str], fields: dict[str, object]
 ) -> None:
-    (document,) = documents(name, data)
+    document = document_of(name, data)
     assert document.title == title
     assert [words for words in present if words not in document.text] == []
     assert {field: document.metadata.get(field) for field in fields} == fields
 
 
 def test_a_weekly_file_of_aps_is_several_documents() -> None:
-    found = documents("a.txt", f"HHHHHT        APS1\n{_APS}{_APS.replace('057006474', '057006482')}")
+    found = documents_of("a.txt", f"HHHHHT        APS1\n{_APS}{_APS.replace('057006474', '057006482')}")
     assert [document.doc_id for document in found] == ["a.txt#US5700647", "a.txt#US5700648"]
 
 
 def test_a_name_that_is_no_ncname_is_no_fault_of_the_text() -> None:
-    (document,) = documents("a.tei", tei('<div xml:id="1 a"><p>Eels hide.</p></div>'))
+    document = document_of("a.tei", tei('<div xml:id="1 a"><p>Eels hide.</p></div>'))
     assert document.text == "Eels hide."
 
 
@@ -346,7 +340,7 @@ _CAPTIONS: list[tuple[list[Print], str, dict[str, object]]] = [
 def test_the_title_of_a_court_paper_is_its_parties(caption: list[Print], title: str, fields: dict[str, object]) -> None:
     opinion: list[Print] = [("II. FINDINGS OF FACT", 220, 740, 11, False), *prose(715)]
     ruling: list[Print] = [("OPINION", 245, 740, 11, False), *prose(715)]
-    (document,) = documents("a.pdf", pdf_bytes([[*caption, *prose(550)], opinion, ruling]))
+    document = document_of("a.pdf", pdf_bytes([[*caption, *prose(550)], opinion, ruling]))
     assert document.title == title
     assert {field: document.metadata.get(field) for field in fields} == fields
     assert [section.heading for section in document.sections][-2:] == ["II. FINDINGS OF FACT", "OPINION"]
@@ -365,7 +359,7 @@ def test_columns_of_vertical_writing_go_from_right_to_left(order: int) -> None:
         b"BT /F1 14 Tf 1 0 0 1 %d 700 Tm <%s> Tj ET\n" % (500 - 24 * place, column.encode("utf-16-be").hex().encode())
         for place, column in list(enumerate(columns))[::order]
     )
-    (document,) = documents("a.pdf", pdf_of_contents([content], font))
+    document = document_of("a.pdf", pdf_of_contents([content], font))
     assert document.text == "".join(columns)
 
 
@@ -380,8 +374,7 @@ def test_columns_of_vertical_writing_go_from_right_to_left(order: int) -> None:
     ],
 )
 def test_a_title_that_a_program_made_up_is_not_taken(name: str, source: str) -> None:
-    (document,) = read_bytes(source.encode(), name)
-    assert isinstance(document, Document)
+    document = document_of(name, source)
     assert document.title == "Locks"
 
 
@@ -393,8 +386,7 @@ def test_a_title_that_a_program_made_up_is_not_taken(name: str, source: str) -> 
     ],
 )
 def test_letters_that_only_some_languages_have_tell_the_encoding(encoding: str, text: str) -> None:
-    (document,) = read_bytes((text * 3).encode(encoding), "a.txt")
-    assert isinstance(document, Document)
+    document = document_of("a.txt", (text * 3).encode(encoding))
     assert document.text == text * 3
 
 
@@ -470,7 +462,7 @@ def signs_of(*signs: tuple[str, str]) -> bytes:
 def test_the_text_of_a_kind_and_what_is_left_out(
     name: str, data: str | bytes, text: str, left_out: dict[str, int]
 ) -> None:
-    (document,) = documents(name, data)
+    document = document_of(name, data)
     assert " ".join(document.text.split()) == text
     assert document.left_out == left_out
 
@@ -512,14 +504,14 @@ _CENTRED = (
     ],
 )  # fmt: skip
 def test_bold_or_numbered_lines_in_the_middle_are_headings(name: str, data: str | bytes, heading: str) -> None:
-    (document,) = documents(name, data)
+    document = document_of(name, data)
     assert [section.heading for section in document.sections] == ["", heading][: 1 + bool(heading)]
 
 
 def test_nested_objects_of_records_are_fields_within_bounds() -> None:
     kept = {"venue": {"name": "ACL", "place": {"city": "Goole"}}, "journal": {"volume": 3, "tags": ["a"]}}
     unread = {"vectors": {"a": [0.5]}, "many": {f"k{at}": at for at in range(101)}, "long": {"note": "word " * 300}}
-    (document,) = documents("a.jsonl", json.dumps({"id": "1", "text": "Eels."} | kept | unread))
+    document = document_of("a.jsonl", json.dumps({"id": "1", "text": "Eels."} | kept | unread))
     assert document.metadata == {
         "venue.name": "ACL", "venue.place.city": "Goole", "journal.volume": 3, "journal.tags": ["a"],
         "left_out_field_words": 300,
@@ -606,7 +598,7 @@ _COLLAB = (
     ],
 )  # fmt: skip
 def test_authors_in_all_spellings(name: str, data: str, authors: list[str]) -> None:
-    assert documents(name, data)[0].metadata["authors"] == authors
+    assert documents_of(name, data)[0].metadata["authors"] == authors
 
 
 _HEX = "89504e470d0a1a0a00" * 12
@@ -656,7 +648,7 @@ _UU = "begin 644 a.png\n" + "M1F5T8V@@=&AI<R!P:6-T=7)E(&9R;VT@=&AE(&QO8VL@86YD(&
     ],
 )  # fmt: skip
 def test_a_kind_of_fault_is_mended_in_every_format_of_pages(name: str, source: str, text: str) -> None:
-    (document,) = documents(name, source)
+    document = document_of(name, source)
     assert (" ".join(document.text.split()), document.left_out.get("unexplained_words")) == (text, None)
 
 
@@ -684,7 +676,7 @@ _AS_CELLS = "</w:p></w:tc><w:tc><w:p>".join(word_run(part) for part in (" ".join
     ],
 )  # fmt: skip
 def test_a_court_paper_without_a_title_is_titled_by_its_parties(name: str, data: str | bytes) -> None:
-    (document,) = documents(name, data)
+    document = document_of(name, data)
     assert (document.title, document.metadata["docket"]) == ("ANN VANE v. LIME QUARRIES, INC.", "20-15")
 
 
@@ -695,7 +687,7 @@ def test_a_court_paper_without_a_title_is_titled_by_its_parties(name: str, data:
 def test_a_first_line_in_the_middle_is_the_title(line: str, title: str, headings: list[str]) -> None:
     middle = "<w:p><w:pPr><w:jc w:val='center'/></w:pPr>{}</w:p>"
     lines = [middle.format(word_run(text, "<w:b/>")) for text in (line, "COUNT I", "(Negligence)")]
-    (document,) = documents(
+    document = document_of(
         "a.docx", word_of(lines[0] + f"<w:p>{word_run('by Ann Vane')}</w:p>" + "".join(lines[1:]) + _LONG)
     )
     assert (document.title, [section.heading for section in document.sections][-1:]) == (title, headings[1:])

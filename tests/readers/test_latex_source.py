@@ -9,9 +9,10 @@ from time import process_time
 
 import pytest
 
-from engine.readers import read_bytes, read_document, read_file
+from engine.readers import read_document, read_file
 from engine.readers.latex_source import MAX_INCLUDES, included_files, load
 from engine.text.document import Document
+from tests.readers.made import document_of
 
 BODY = "A sentence of the body that is long enough. " * 6
 
@@ -83,8 +84,7 @@ def test_a_missing_file_is_noted(tmp_path: Path) -> None:
 def test_a_document_in_memory_includes_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder_of(tmp_path, other="secret")
     monkeypatch.chdir(tmp_path)
-    (document,) = read_bytes(rb"Words \input{other}", "main.tex")
-    assert isinstance(document, Document)
+    document = document_of("main.tex", rb"Words \input{other}")
     assert document.text == "Words"
 
 

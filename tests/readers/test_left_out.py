@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from engine.readers import pdf, read_bytes
+from engine.readers import pdf
 from engine.readers.left_out import sentence
-from engine.text.document import Document
 from indexer.reading.reader import pack, unpack
+from tests.readers.made import document_of
 from tests.readers.made_pdf import pdf_of_contents
 from tests.readers.test_docx_parts import word_of
 from tests.readers.zipped import epub_bytes, members_of, zip_bytes
@@ -34,12 +34,6 @@ def _book(spine: str, items: str) -> bytes:
     references = "".join(f'<itemref idref="{name}"/>' for name in spine.split())
     start, stop = package.index("<spine>"), package.index("</spine>")
     return zip_bytes({**members, "OEBPS/book.opf": f"{package[:start]}<spine>{references}{package[stop:]}"})
-
-
-def document_of(data: bytes | str, name: str) -> Document:
-    (found,) = read_bytes(data.encode() if isinstance(data, str) else data, name)
-    assert isinstance(found, Document)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -81,7 +75,7 @@ def document_of(data: bytes | str, name: str) -> Document:
     ],
 )  # fmt: skip
 def test_a_reader_counts_what_it_leaves_out(name: str, data: bytes | str, left_out: dict[str, int]) -> None:
-    document = document_of(data, name)
+    document = document_of(name, data)
     assert document.left_out == left_out
     assert {field for field in document.metadata if field.startswith("left_out_")} == {
         f"left_out_{kind}" for kind in left_out
@@ -98,6 +92,6 @@ def test_counts_are_written_as_a_sentence() -> None:
 
 def test_characters_of_a_page_that_no_line_has_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     data = pdf_of_contents([b"".join(_PAGE.replace(b"\\001\\003", b"") % y for y in range(700, 400, -12))])
-    assert document_of(data, "a.pdf").left_out == {}
+    assert document_of("a.pdf", data).left_out == {}
     monkeypatch.setattr(pdf.Flow, "text", "Half of a page that anybody can read")
-    assert document_of(data, "a.pdf").left_out["unexplained_words"] > 100
+    assert document_of("a.pdf", data).left_out["unexplained_words"] > 100

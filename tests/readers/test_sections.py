@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.readers import read_bytes
 from engine.text.cleaning import one_line
-from engine.text.document import Document
-from tests.readers.made import docx_bytes, pdf_bytes
+from tests.readers.made import document_of, docx_bytes, pdf_bytes
 
 Parts = list[tuple[str, str]]
 _WORDS = st.text("abcdefghij éß漢", min_size=1, max_size=400).map(one_line).filter(lambda words: len(words) > 3)
@@ -62,8 +60,7 @@ def _made(name: str, parts: Parts) -> bytes:
 @settings(max_examples=15, deadline=None)
 @given(parts=_PARTS)
 def test_sections_tile_the_text(name: str, parts: Parts) -> None:
-    (document,) = read_bytes(_made(name, parts), name)
-    assert isinstance(document, Document)
+    document = document_of(name, _made(name, parts))
     sections = document.sections
     assert (sections[0].start, sections[-1].stop) == (0, len(document.text))
     assert all(a.stop == b.start for a, b in pairwise(sections))

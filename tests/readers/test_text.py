@@ -12,6 +12,7 @@ from engine.readers import read_bytes
 from engine.readers.jsonl import read_one
 from engine.readers.text import read
 from engine.text.document import Document
+from tests.readers.made import document_of
 
 BODY = "A sentence of the body that is long enough to fill its line. " * 5
 
@@ -260,8 +261,7 @@ _ITEMS = [("Item 1.", "Business"), ("Item 7A.", "Market Risk of Pumps")]
     ],
 )
 def test_the_items_of_a_filing_are_headings(name: str, form: str) -> None:
-    (document,) = read_bytes("".join(form.format(*item) for item in _ITEMS).encode(), name)
-    assert isinstance(document, Document)
+    document = document_of(name, "".join(form.format(*item) for item in _ITEMS).encode())
     titles = [" ".join(section.heading.split()) for section in document.sections]
     assert titles == ["Item 1. Business", "Item 7A. Market Risk of Pumps"]
 
@@ -277,6 +277,5 @@ def test_items_in_sentences_links_and_tables_are_no_headings() -> None:
     row = "<tr><td>{} {}</td><td>4</td></tr>"
     contents = "".join(f"<p><b><a href='#i'>{number} {title}</a></b></p>" for number, title in _ITEMS)
     page = f"{contents}<table>{''.join(row.format(*item) for item in _ITEMS)}</table><p>Item 2. As it was.</p><p>{BODY}"
-    (document,) = read_bytes(page.encode(), "a.html")
-    assert isinstance(document, Document)
+    document = document_of("a.html", page)
     assert [section.heading for section in document.sections] == [""]

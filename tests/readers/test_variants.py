@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from engine.readers import Unreadable, read_bytes
-from tests.readers.made import pdf_bytes
+from tests.readers.made import document_of, documents_of, pdf_bytes
 from tests.readers.test_docx_parts import numbered, word_of
-from tests.readers.test_kinds import documents, html, jats, latex, odt, prose, tei, word_run
+from tests.readers.test_kinds import html, jats, latex, odt, prose, tei, word_run
 from tests.readers.zipped import epub_bytes
 
 _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
@@ -82,7 +82,7 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
     ],
 )  # fmt: skip
 def test_records_of_known_collections(record: dict[str, object], text: str, fields: Mapping[str, object]) -> None:
-    (document,) = documents("a.jsonl", json.dumps({"id": "1"} | record))
+    document = document_of("a.jsonl", json.dumps({"id": "1"} | record))
     assert " ".join(document.text.split()) == text
     assert {field: document.metadata.get(field) for field in fields} == fields
 
@@ -117,7 +117,7 @@ _BIOC = "".join(
     ],
 )
 def test_passages_of_bioc_are_a_title_sections_captions_and_references(name: str, data: str) -> None:
-    (document,) = documents(name, data)
+    document = document_of(name, data)
     assert document.text == "Silt\n\nAbstract\n\nIt fills locks.\n\nCores\n\nWe took some.\n\nA core."
     fields = {"authors": ["Ann Vane"], "year": 2019, "doi": "10.1/x", "left_out_references": 1}
     assert {field: document.metadata.get(field) for field in fields} == fields
@@ -125,7 +125,7 @@ def test_passages_of_bioc_are_a_title_sections_captions_and_references(name: str
 
 def test_a_collection_of_bioc_is_several_documents() -> None:
     passages = [{"infons": {"type": "abstract"}, "sentences": [{"text": "One."}, {"text": "Two."}]}]
-    found = documents("a.json", json.dumps({"documents": [{"id": one, "passages": passages} for one in "ab"]}))
+    found = documents_of("a.json", json.dumps({"documents": [{"id": one, "passages": passages} for one in "ab"]}))
     assert [(one.doc_id, one.text) for one in found] == [
         ("a.json#a", "Abstract\n\nOne. Two."), ("a.json#b", "Abstract\n\nOne. Two."),
     ]  # fmt: skip
@@ -161,7 +161,7 @@ _OF_DOCLING = {
 
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
 def test_a_document_of_docling_is_read_in_the_order_of_its_body(name: str) -> None:
-    (document,) = documents(name, json.dumps(_OF_DOCLING))
+    document = document_of(name, json.dumps(_OF_DOCLING))
     assert " ".join(document.text.split()) == "Silt Gates 1. oak Depths Site Goole | 3 A core. See a/b"
     assert (document.title, [one.heading for one in document.sections][-1]) == ("Silt", "Gates")
     counts = {"figures": 1, "running_heads": 1, "field_words": 2}
@@ -186,7 +186,7 @@ _BOOK_META = (
     ],
 )  # fmt: skip
 def test_books_of_bits_are_read_as_articles_are(data: str, title: str, text: str, fields: dict[str, object]) -> None:
-    (document,) = documents("a.xml", data)
+    document = document_of("a.xml", data)
     assert (document.title, " ".join(document.text.split())) == (title, text)
     assert {field: document.metadata.get(field) for field in fields} == fields
 
@@ -220,7 +220,7 @@ def test_books_of_bits_are_read_as_articles_are(data: str, title: str, text: str
     ids=["ecfr", "federal-register", "uk", "formex", "judgment", "heading-alone"],
 )  # fmt: skip
 def test_headings_and_numbers_of_laws(data: str, title: str, text: str, heading: str) -> None:
-    (document,) = documents("a.xml", data)
+    document = document_of("a.xml", data)
     assert (document.title, " ".join(document.text.split())) == (title, text)
     assert [section.heading for section in document.sections] == [heading]
 
@@ -247,7 +247,7 @@ def test_headings_and_numbers_of_laws(data: str, title: str, text: str, heading:
 def test_answers_of_services_are_the_records_inside_of_them(
     answer: dict[str, Any], titles: list[str], text: str
 ) -> None:
-    found = documents("a.json", json.dumps(answer))
+    found = documents_of("a.json", json.dumps(answer))
     assert [document.title for document in found] == titles
     assert " ".join(found[0].text.split()) == text
     assert found[0].metadata["authors"] == _AUTHORS["authors"]
@@ -257,7 +257,7 @@ def test_a_feed_of_arxiv_is_several_documents() -> None:
     entry = (
         "<entry><id>{}</id><title>Silt</title><summary>We study silt.</summary><author><name>Ann Vane</name></author>"
     )
-    found = documents(
+    found = documents_of(
         "a.xml", f"<feed><title>Query</title>{entry.format('u1')}</entry>{entry.format('u2')}</entry></feed>"
     )
     assert [(one.doc_id, one.title, one.text) for one in found] == [
@@ -270,7 +270,7 @@ def test_a_feed_of_arxiv_is_several_documents() -> None:
     "name", ["bill_id", "itemid", "caseId", "docno", "uid", "doi", "pmid", "url", "uuid", "lens_id", "article_id"]
 )
 def test_a_record_can_have_its_id_under_another_name(name: str) -> None:
-    (document,) = documents("a.jsonl", json.dumps({name: "10.1/x", "text": "Words."}))
+    document = document_of("a.jsonl", json.dumps({name: "10.1/x", "text": "Words."}))
     assert document.doc_id == "10.1/x"
 
 
@@ -550,7 +550,7 @@ _CITED = "<xref ref-type='bibr'>1</xref>,"
     ],
 )  # fmt: skip
 def test_the_text_of_a_variant(name: str, data: str | bytes, text: str) -> None:
-    (document,) = documents(name, data)
+    document = document_of(name, data)
     assert " ".join(document.text.split()) == text.strip()
     assert "unexplained_words" not in document.left_out
 
@@ -610,7 +610,7 @@ def test_the_text_of_a_variant(name: str, data: str | bytes, text: str) -> None:
     ],
 )
 def test_headings_of_other_kinds(name: str, data: str | bytes, headings: list[str]) -> None:
-    (document,) = documents(name, data)
+    document = document_of(name, data)
     assert [section.heading for section in document.sections] == headings
 
 
@@ -619,13 +619,13 @@ def test_patents_of_other_offices_have_other_roots() -> None:
         "<wo-bibliographic-data><invention-title>Weir</invention-title></wo-bibliographic-data><claims><claim num='1'>"
     )
     root = "wo-published-application"
-    (document,) = documents("a.xml", f"<{root}>{data}<claim-text>A weir.</claim-text></claim></claims></{root}>")
+    document = document_of("a.xml", f"<{root}>{data}<claim-text>A weir.</claim-text></claim></claims></{root}>")
     assert (document.title, document.text) == ("Weir", "Weir\n\nClaims\n\n1. A weir.")
 
 
 @pytest.mark.parametrize("note", ["{} See R. at 12.", "{} Vane, supra, at 12.", "{} Old Silt, at 12.", "* A deed."])
 def test_a_note_at_the_foot_of_each_page_is_no_running_head(note: str) -> None:
-    (document,) = documents(
+    document = document_of(
         "a.pdf", pdf_bytes([[*prose(700), (note.format(n), 72, 110, 8, False)] for n in range(1, 7)])
     )
     assert document.text.count(note.removeprefix("{} ")) == 6
@@ -634,7 +634,7 @@ def test_a_note_at_the_foot_of_each_page_is_no_running_head(note: str) -> None:
 def test_a_note_of_a_title_is_text() -> None:
     note = "<fn><label>*</label><p>Read in Goole.</p></fn>"
     title = f"<title-group><article-title>Oak{note}</article-title></title-group>"
-    (document,) = documents("a.xml", jats(title, "<p>Elm</p>"))
+    document = document_of("a.xml", jats(title, "<p>Elm</p>"))
     assert (document.title, " ".join(document.text.split())) == ("Oak", "Oak * Read in Goole. Elm")
 
 
@@ -650,7 +650,7 @@ def test_fields_of_a_book_say_what_they_are() -> None:
     )
     title += '</dc:title><meta refines="#m" property="title-type">main</meta>'
     date = '<dc:date o:event="modification" xmlns:o="o">2021</dc:date><dc:date>1999</dc:date>'
-    (book,) = documents("a.epub", epub_bytes({"a.xhtml": "<p>Oak</p>"}, fields=f"{title}{_PERSONS}{date}"))
+    book = document_of("a.epub", epub_bytes({"a.xhtml": "<p>Oak</p>"}, fields=f"{title}{_PERSONS}{date}"))
     fields = {name: book.metadata[name] for name in ("authors", "subtitle", "year")}
     assert (book.title, fields) == ("Main", {"authors": ["Vane"], "subtitle": "Sub", "year": 1999})
 
@@ -660,7 +660,7 @@ def test_an_answer_of_ops_can_be_json() -> None:
         "invention-title": [{"@lang": "de", "$": "Pumpe"}, {"@lang": "en", "$": "Pump"}]},
         "abstract": {"@lang": "en", "p": {"$": "A pump with seals."}}}  # fmt: skip
     answer = {"ops:world-patent-data": {"exchange-documents": {"exchange-document": patent}}}
-    (document,) = documents("a.json", json.dumps(answer))
+    document = document_of("a.json", json.dumps(answer))
     assert (document.title, document.metadata["number"], document.text[-18:]) == (
         "Pump", "EP1000A1", "A pump with seals."
     )  # fmt: skip
@@ -676,7 +676,7 @@ def test_an_answer_of_ops_can_be_json() -> None:
     ],
 )
 def test_the_date_of_an_article_is_the_earliest(dates: str) -> None:
-    metadata = documents("a.xml", jats(dates, "<p>Oak</p>"))[0].metadata
+    metadata = documents_of("a.xml", jats(dates, "<p>Oak</p>"))[0].metadata
     assert (metadata["date"], metadata["year"]) == ("2020-04-03", 2020)
 
 
@@ -685,14 +685,14 @@ def test_a_review_without_a_title_has_that_of_its_book_and_an_id_of_pmc_has_two_
         '<article-id pub-id-type="pmcid">PMC7</article-id><title-group><article-title/></title-group>'
         "<product><source>On Locks</source></product>"
     )
-    (document,) = documents("a.xml", jats(front, "<p>Good.</p>"))
+    document = document_of("a.xml", jats(front, "<p>Good.</p>"))
     assert (document.title, document.text, document.metadata["pmc"]) == ("On Locks", "On Locks\n\nGood.", "PMC7")
 
 
 @pytest.mark.parametrize("between", ['\n<?xml version="1.0"?>', "<?xml version='1.0'?>", "\n<!DOCTYPE a SYSTEM 'b'>\n"])
 def test_patents_one_after_the_other(between: str) -> None:
     one = "<us-patent-grant><description><p>Words of it.</p></description></us-patent-grant>"
-    assert len(documents("a.xml", f"{one}{between}{one}")) == 2
+    assert len(documents_of("a.xml", f"{one}{between}{one}")) == 2
 
 
 @pytest.mark.parametrize(
@@ -723,7 +723,7 @@ def test_patents_one_after_the_other(between: str) -> None:
     ],
 )  # fmt: skip
 def test_markdown_of_other_programs(source: str, title: str, text: str) -> None:
-    (document,) = documents("a.mdx" if "import" in source else "a.md", source)
+    document = document_of("a.mdx" if "import" in source else "a.md", source)
     assert (document.title, " ".join(document.text.split())) == (title, text)
     if "Ann Vane" in source:
         assert document.metadata["authors"] == ["Ann Vane", "Rin Okabe"][: 1 + ("Rin" in source)]
@@ -743,11 +743,11 @@ def test_markdown_of_other_programs(source: str, title: str, text: str) -> None:
     ],
 )  # fmt: skip
 def test_restructured_text_of_other_programs(source: str, text: str, left_out: dict[str, int]) -> None:
-    (document,) = documents("a.rst", source)
+    document = document_of("a.rst", source)
     assert " ".join(document.text.split()) == text
     assert document.left_out == left_out
 
 
 def test_fields_below_a_second_title_are_metadata() -> None:
-    (document,) = documents("a.rst", "Oak\n===\n\nElm\n---\n\n:Author: Ann Vane\n\nText.\n")
+    document = document_of("a.rst", "Oak\n===\n\nElm\n---\n\n:Author: Ann Vane\n\nText.\n")
     assert document.metadata["authors"] == ["Ann Vane"]

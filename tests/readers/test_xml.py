@@ -9,6 +9,7 @@ from engine.readers.xml import read
 from engine.search.query import section_weights
 from engine.text.document import Document
 from tests.cases import cases
+from tests.readers.made import document_of
 
 BODY = "A sentence of the body that is long enough. " * 6
 JATS = f"""<?xml version="1.0"?>
@@ -137,8 +138,7 @@ def test_sequence_listings_of_a_weekly_file_are_counted(parts: list[str], expect
 def test_keywords_of_tei_are_terms_or_items(words: str) -> None:
     header = f"<teiHeader><profileDesc><keywords>{words}</keywords></profileDesc></teiHeader>"
     data = f"<TEI>{header}<text><body><p>Words.</p></body></text></TEI>".encode()
-    (document,) = read_bytes(data, "a.xml")
-    assert isinstance(document, Document)
+    document = document_of("a.xml", data)
     assert document.metadata == {"keywords": ["eau", "vase"]}
 
 
@@ -170,8 +170,7 @@ def test_the_header_of_a_corpus_is_counted(n_texts: int) -> None:
 )
 def test_faults_that_are_none_of_the_structure_are_mended(words: bytes, text: str) -> None:
     data = b"<article><front><article-meta/></front><body><p>" + words + b"</p></body></article>"
-    (document,) = read_bytes(data, "a.xml")
-    assert isinstance(document, Document)
+    document = document_of("a.xml", data)
     assert " ".join(document.text.split()) == text
 
 
