@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,15 @@ from engine.text.document import Document, MetadataValue
 from engine.text.segmentation import Chunk, Coverage, Section
 
 WINDOW_WORDS = 8
+
+
+class Terminal(io.StringIO):
+    """A stream that claims to be a terminal, and keeps what is written."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 _WORD = re.compile(r"\S+")
 
 
@@ -103,12 +113,7 @@ def make_document(
         text += f"{heading}\n{body}\n\n" if heading else body
         made.append(Section(heading, (heading,) if heading else (), start, len(text)))
     return Document(
-        doc_id,
-        title or doc_id,
-        text,
-        tuple(made),
-        metadata or {},
-        f"{doc_id}.txt" if source is None else source,
+        doc_id, title or doc_id, text, tuple(made), metadata or {}, f"{doc_id}.txt" if source is None else source
     )
 
 

@@ -54,12 +54,9 @@ def is_ignored(name: str) -> bool:
     return bool(fitting) and not fitting[-1].startswith("!")
 
 
-def test_every_copied_name_exists_and_is_not_ignored() -> None:
+def test_every_copied_name_exists_and_what_the_image_does_not_need_is_ignored() -> None:
     assert len(copied()) == 8
     assert [name for name in copied() if not (ROOT / name).exists() or is_ignored(name)] == []
-
-
-def test_files_that_the_image_does_not_need_are_ignored() -> None:
     assert all(map(is_ignored, (".git", ".venv", "tests", "benchmarks", "demo", "papers.lm", "docs", "Makefile")))
 
 
@@ -70,7 +67,7 @@ def test_every_package_lies_in_a_copied_folder(project: configparser.ConfigParse
     assert needed <= copied()
 
 
-def test_versions_are_those_of_the_project(
+def test_versions_are_those_of_the_project_and_python_one_that_it_supports(
     project: configparser.ConfigParser, services: dict[str, dict[str, Any]]
 ) -> None:
     version = project["metadata"]["version"]
@@ -79,9 +76,6 @@ def test_versions_are_those_of_the_project(
     assert services["longmatch"]["image"] == f"longmatch:{version}"
     assert services["longmatch-gpu"]["image"] == f"longmatch:{version}-gpu"
     assert f'image.licenses="{project["metadata"]["license"]}"' in DOCKERFILE
-
-
-def test_python_is_one_that_the_project_supports(project: configparser.ConfigParser) -> None:
     (python,) = re.findall(r"^ARG PYTHON=(.*)$", DOCKERFILE, re.MULTILINE)
     assert f"Programming Language :: Python :: {python}" in project["metadata"]["classifiers"]
 
@@ -100,14 +94,13 @@ def test_a_target_is_copied_from_its_builder(target: str) -> None:
     assert f"FROM builder AS builder-{target}\n" in DOCKERFILE
 
 
-def test_the_last_stage_is_the_default_target() -> None:
-    assert steps("FROM")[-1] == "runtime AS cpu"
-
-
-def test_the_entry_point_is_the_command_and_no_root_runs_it(project: configparser.ConfigParser) -> None:
+def test_the_entry_point_is_the_command_no_root_runs_it_and_the_last_stage_is_the_default(
+    project: configparser.ConfigParser,
+) -> None:
     assert steps("ENTRYPOINT") == ['["longmatch"]']
     assert "longmatch = indexer.cli:main" in project["options.entry_points"]["console_scripts"]
     assert steps("USER") == ["1000"]
+    assert steps("FROM")[-1] == "runtime AS cpu"
 
 
 def test_services_run_commands_that_parse(services: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:

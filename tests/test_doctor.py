@@ -10,11 +10,10 @@ from engine.errors import EngineError
 from engine.machine import examine, try_search
 
 
-def test_devices_that_compute_what_the_cpu_computes_are_well() -> None:
+def test_devices_that_compute_what_the_cpu_computes_are_well_and_others_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert try_search(["cpu", "cpu"]).startswith("as on the CPU within ")
-
-
-def test_devices_that_compute_something_else_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan_module, "_products", lambda rows, halves: 0.99 * (rows.float() @ halves.float()))
     with pytest.raises(EngineError, match=r"^GPUs are up to 1e-02 of a similarity off the CPU; search there"):
         try_search(["cpu"])
@@ -29,14 +28,13 @@ def test_without_a_gpu_the_doctor_reports_that_the_cpu_searches() -> None:
     pytest.fail("gpu search was not looked at")
 
 
-def test_what_is_installed_is_reported_without_trying_it() -> None:
+def test_what_is_installed_is_reported_and_other_parameters_than_the_published_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     checks = {check.name: check for check in examine()}
     assert all(check.is_well for check in checks.values())
     assert list(checks)[-3:] == ["faiss", "encoder", "gpu"]
     assert checks["encoder"].detail.startswith("longmatch-minilm, checksum as published, with openvino ")
-
-
-def test_other_parameters_than_the_published_ones_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.encoders.files.BUNDLED_SHA256", "0" * 64)
     (check,) = (check for check in examine() if check.name == "encoder")
     assert not check.is_well

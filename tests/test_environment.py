@@ -19,13 +19,6 @@ def test_any_single_distribution_is_accepted(monkeypatch: pytest.MonkeyPatch, na
     require_one_faiss()
 
 
-def test_without_faiss_the_error_has_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    _installed(monkeypatch, {})
-    with pytest.raises(MissingExtra) as raised:
-        require_one_faiss()
-    assert str(raised.value) == "The index needs FAISS; install it: pip install 'faiss-cpu<1.16,>=1.15'"
-
-
 @pytest.mark.parametrize(
     ("found", "kept"),
     [
@@ -47,8 +40,14 @@ def test_two_distributions_or_the_slow_one_are_named_with_the_repairing_command(
     )
 
 
-def test_this_environment_has_one_distribution() -> None:
+def test_this_environment_has_one_faiss_and_without_it_the_error_has_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert len(installed_faiss()) == 1
+    _installed(monkeypatch, {})
+    with pytest.raises(MissingExtra) as raised:
+        require_one_faiss()
+    assert str(raised.value) == "The index needs FAISS; install it: pip install 'faiss-cpu<1.16,>=1.15'"
 
 
 def test_windows_is_refused_with_advice_to_use_linux() -> None:

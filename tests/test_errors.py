@@ -36,9 +36,12 @@ from tests.fakes import FakeEncoder, make_corpus
 LEAVES = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, EngineError)]
 
 
-def test_the_tree_in_the_docstring_shows_all_errors() -> None:
+def test_the_tree_in_the_docstring_shows_all_errors_and_other_errors_stay_what_they_are() -> None:
     shown = re.findall(r"^    (?:[├└]── )?(\w+)", errors.__doc__ or "", re.MULTILINE)
     assert sorted(shown) == sorted(leaf.__name__ for leaf in LEAVES)
+    assert fault(ValueError("a bug")) is None
+    assert fault(IndexBusy("ours")) is None
+    assert fault(BrokenPipeError(errno.EPIPE, "Broken pipe")) is None
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
@@ -109,24 +112,15 @@ def test_a_catalog_that_is_gone_is_damage(tmp_path: Path) -> None:
     assert type(gone) is IndexDamaged and type(there) is StorageError
 
 
-def test_a_full_disk_is_found_in_an_error_of_safetensors() -> None:
+def test_errors_of_safetensors_are_a_full_disk_or_damage(tmp_path: Path) -> None:
     text = 'Error while serializing: I/O error: Os { code: 28, kind: StorageFull, message: "No space left on device" }'
     named = fault(SafetensorError(text), "x.lm/shards/000001.safetensors")
     assert type(named) is BudgetExceeded and str(named).startswith("x.lm/shards/000001.safetensors: ")
-
-
-def test_a_truncated_file_of_safetensors_is_damage(tmp_path: Path) -> None:
     (tmp_path / "short.safetensors").write_bytes(b"\x40\x00\x00\x00\x00\x00\x00\x00{}")
     with pytest.raises(SafetensorError) as raised, safe_open(tmp_path / "short.safetensors", "np"):
         pass
     named = fault(raised.value, "short.safetensors")
     assert type(named) is IndexDamaged and "short.safetensors cannot be read" in str(named)
-
-
-def test_other_errors_stay_what_they_are() -> None:
-    assert fault(ValueError("a bug")) is None
-    assert fault(IndexBusy("ours")) is None
-    assert fault(BrokenPipeError(errno.EPIPE, "Broken pipe")) is None
 
 
 def test_a_decorated_class_names_faults_of_methods_and_properties() -> None:

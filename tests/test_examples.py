@@ -51,11 +51,7 @@ def test_the_notebook_example_prints_sums_of_parts_equal_to_scores(
 
 @pytest.mark.slow
 def test_the_training_example_saves_an_encoder(
-    folder: Path,
-    tmp_path: Path,
-    bert_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run("train_own.py", monkeypatch, folder, tmp_path / "own", "--encoder", bert_folder, "--steps", 2)
     assert " pairs\n" in capsys.readouterr().out

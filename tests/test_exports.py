@@ -72,11 +72,13 @@ def later(make: Maker) -> Document:
     return deferred(Document, make, doc_id="d", title="Title", metadata={"year": 2020}, source="d.txt", pages=(0,))
 
 
-def test_fields_are_computed_once_on_first_access() -> None:
+def test_fields_are_computed_once_on_first_access_and_their_maker_is_released() -> None:
     make = Maker()
     document = later(make)
     assert (document.doc_id, document.metadata, make.n_calls) == ("d", {"year": 2020}, 0)
     assert (document.text, document.sections, document.text, make.n_calls) == ("text", WHOLE.sections, "text", 1)
+    assert document.text == "text"
+    assert not hasattr(document, "_make")
 
 
 def test_a_deferred_value_compares_prints_copies_and_pickles_like_a_complete_one() -> None:
@@ -105,10 +107,3 @@ def test_an_error_of_the_maker_is_raised_on_each_access() -> None:
     for _ in range(2):
         with pytest.raises(ValueError, match="torn"):
             document.text  # noqa: B018
-
-
-def test_the_maker_is_released_after_the_first_access() -> None:
-    make = Maker()
-    document = later(make)
-    assert document.text == "text"
-    assert not hasattr(document, "_make")

@@ -26,45 +26,39 @@ from indexer.generation import reference
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
-def test_counts_are_those_of_the_indexed_documents_and_chunks(index: Index, corpus: list[Document]) -> None:
+def test_documents_vectors_and_counts_are_those_that_were_indexed(index: Index, corpus: list[Document]) -> None:
     encoded = FakeEncoder().encode(corpus)
     assert index.n_documents == len(corpus)
     assert index.n_chunks == sum(len(one.chunks) for one in encoded)
-
-
-def test_a_document_comes_back_as_it_was_indexed(index: Index, corpus: list[Document]) -> None:
     for document in corpus[::7]:
         assert index.document(document.doc_id) == document
-
-
-def test_all_document_vectors_come_with_their_names(index: Index, corpus: list[Document]) -> None:
     names, vectors = index.document_vectors()
     assert names == [document.doc_id for document in corpus]
     np.testing.assert_allclose(vectors, [one.document for one in FakeEncoder().encode(corpus)], atol=1e-3)
 
 
-def test_a_section_matrix_holds_the_cosine_of_each_pair(index: Index, corpus: list[Document]) -> None:
+def test_a_section_matrix_holds_the_cosine_of_each_pair_by_document_and_by_id(
+    index: Index, corpus: list[Document]
+) -> None:
     matrix = index.section_matrix(corpus[4], "doc009")
     one, other = FakeEncoder().encode([corpus[4], corpus[9]])
     by_hand = [[float(a @ b) for b in other.sections] for a in one.sections]
     np.testing.assert_allclose(matrix.cosines, by_hand, atol=2e-3)
     assert (matrix.query, matrix.target) == (corpus[4], corpus[9])
-
-
-def test_a_section_matrix_by_id_equals_that_of_the_document(index: Index, corpus: list[Document]) -> None:
     by_name = index.section_matrix("doc004", "doc009")
     assert np.array_equal(by_name.cosines, index.section_matrix(corpus[4], "doc009").cosines)
+    query = make_document("q", [("one", "topic2word1 common1"), ("two", "topic3word1")])
+    assert index.section_matrix(query, "doc002").cosines.shape == (2, 3)
 
 
-def test_a_stored_query_has_spans_and_coverage_of_its_document(index: Index, corpus: list[Document]) -> None:
+def test_a_stored_query_has_the_chunk_vectors_spans_and_coverage_of_its_document(
+    index: Index, corpus: list[Document]
+) -> None:
     query = index.stored_query("doc004")
     encoded = FakeEncoder().encode([corpus[4]])[0]
     assert query.vectors.chunk_spans == encoded.chunk_spans
     assert query.vectors.coverage == encoded.coverage
     assert query.document == corpus[4]
-
-
-def test_chunk_vectors_are_those_of_the_document_in_reading_order(index: Index, corpus: list[Document]) -> None:
     for document in corpus[::11]:
         vectors = index.chunk_vectors(document.doc_id)
         assert vectors.dtype == np.float32
@@ -99,13 +93,15 @@ def test_an_unknown_id_is_refused_with_similar_ids(index: Index, lookup: object)
     assert index.snapshot.similar_names("DOC051.md") == ["doc051"] and not index.snapshot.similar_names("a much longer")
 
 
-def test_an_unknown_id_without_similar_ids_is_refused_with_the_command_that_lists_ids(index: Index) -> None:
+def test_an_unknown_id_and_a_query_without_text_are_refused(index: Index) -> None:
     with pytest.raises(QueryError) as raised:
         index.document("100%")
     assert str(raised.value) == (
         f"no document '100%' among 60 in {(folder := index.snapshot.folder)}; "
         f"list them: longmatch show {folder} --documents"
     )
+    with pytest.raises(DocumentError, match="void: no text that the tokenizer can read"):
+        index.search(make_document("void", "  "))
 
 
 def test_another_encoder_is_refused_at_opening(built_folder: Path) -> None:
@@ -138,11 +134,6 @@ def test_an_encoder_of_changed_weights_is_refused(tmp_path: Path, bert_folder: P
     moving.symlink_to(other_bert_folder)
     with Index.open(tmp_path / "x.lm", device="cpu") as index, pytest.raises(IndexMismatch, match="was built with"):
         index.search(document)
-
-
-def test_a_query_without_text_is_refused(index: Index) -> None:
-    with pytest.raises(DocumentError, match="void: no text that the tokenizer can read"):
-        index.search(make_document("void", "  "))
 
 
 def test_a_path_may_be_text(built_folder: Path) -> None:
@@ -213,7 +204,7 @@ def test_a_query_that_is_not_read_to_its_end_makes_a_result_partial(tmp_path: Pa
         assert index.search(corpus[3], Request(scoring=BY_WORDS, with_itself=True)).status is Status.CERTIFIED
 
 
-def test_an_index_of_words_alone_is_certified_by_text_and_by_id(tmp_path: Path, corpus: list[Document]) -> None:
+def test_an_index_of_words_alone_is_certified_and_has_no_section_matrix(tmp_path: Path, corpus: list[Document]) -> None:
     build(tmp_path / "x.lm", corpus[:20], encode="none")
     with Index.open(tmp_path / "x.lm") as index:
         assert (
@@ -221,9 +212,6 @@ def test_an_index_of_words_alone_is_certified_by_text_and_by_id(tmp_path: Path, 
             is index.search("doc003").status
             is Status.CERTIFIED
         )
-
-
-def test_an_index_of_words_alone_has_no_section_matrix(tmp_path: Path, corpus: list[Document]) -> None:
     build(tmp_path / "x.lm", corpus[:5], encode="none")
     with Index.open(tmp_path / "x.lm") as index:
         for query in (corpus[1], "doc001"):
@@ -240,11 +228,6 @@ def test_a_matrix_of_sections_without_vectors_is_refused(
     with pytest.raises(QueryError) as raised:
         index.section_matrix(corpus[1], "doc002")
     assert str(raised.value) == "'doc002' has no token, so that its sections have no vectors"
-
-
-def test_a_matrix_has_a_row_and_a_column_for_each_section(index: Index) -> None:
-    query = make_document("q", [("one", "topic2word1 common1"), ("two", "topic3word1")])
-    assert index.section_matrix(query, "doc002").cosines.shape == (2, 3)
 
 
 N, P, THREADS = 60, 3, 8

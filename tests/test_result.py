@@ -174,8 +174,11 @@ def test_a_rest_sums_the_pairs_that_are_not_listed(n_pairs: int | None) -> None:
         assert hit["parts"][-1]["word_contribution"] == 0.1
 
 
-def test_a_hit_has_its_pairs_and_id_title_and_metadata_of_its_document() -> None:
+def test_a_hit_has_its_pairs_and_document_and_equals_itself_alone_and_pickled() -> None:
     assert (HIT.doc_id, HIT.title, HIT.metadata, HIT.pairs) == ("t", "Target", {"year": 2020}, PAIRS)
+    assert RESULT[0] == HIT
+    assert pickle.loads(pickle.dumps(RESULT)) == RESULT
+    assert pickle.loads(pickle.dumps(RESULT))[0].snippets() == HIT_OF_RESULT.snippets()
 
 
 def test_a_result_is_the_sequence_of_its_hits() -> None:
@@ -190,12 +193,6 @@ def test_a_result_is_the_sequence_of_its_hits() -> None:
         result[3]
     empty = replace(RESULT, hits=())
     assert (len(empty), list(empty), bool(empty)) == (0, [], False)
-
-
-def test_a_hit_of_a_result_equals_itself_alone() -> None:
-    assert RESULT[0] == HIT
-    assert pickle.loads(pickle.dumps(RESULT)) == RESULT
-    assert pickle.loads(pickle.dumps(RESULT))[0].snippets() == HIT_OF_RESULT.snippets()
 
 
 def test_snippets_show_both_sides_of_the_strongest_pairs_with_pages() -> None:
@@ -217,15 +214,12 @@ def test_where_words_add_more_the_sections_are_shown() -> None:
     assert shown_spans(SectionPair(0, 0, 0.1, ()), QUERY, TARGET) == (Span(0, 10), Span(0, 6))
 
 
-def test_a_hit_of_no_result_has_no_snippets() -> None:
-    with pytest.raises(QueryError, match="the hit 't' belongs to no result; take hits from the result of a search"):
-        HIT.snippets()
-
-
-def test_hits_results_and_matrices_show_themselves_in_a_notebook() -> None:
+def test_hits_show_themselves_in_a_notebook_and_have_no_snippets_without_a_result() -> None:
     assert HIT_OF_RESULT._repr_html_() == RESULT._repr_html_()
     assert HIT._repr_html_() is None  # a notebook then shows the repr
     assert "<td" in MATRIX._repr_html_()
+    with pytest.raises(QueryError, match="the hit 't' belongs to no result; take hits from the result of a search"):
+        HIT.snippets()
 
 
 def test_the_repr_of_a_result_is_short_and_names_its_file() -> None:
@@ -236,24 +230,24 @@ def test_the_repr_of_a_result_is_short_and_names_its_file() -> None:
     assert len(repr(replace(RESULT, query=long))) < 160
 
 
-def test_a_section_matrix_shows_its_size_and_range() -> None:
+def test_a_section_matrix_shows_its_size_and_range_and_is_a_table_of_both_sides() -> None:
     assert repr(MATRIX) == "SectionMatrix('Query', 'Target', 1 x 2 sections, cosines 0.25 to 0.75)"
     empty = SectionMatrix(replace(QUERY, sections=()), TARGET, np.zeros((0, 2), np.float32))
     assert repr(empty) == "SectionMatrix('Query', 'Target', 0 x 2 sections)"
-
-
-def test_a_section_matrix_as_a_table_names_both_sides() -> None:
     frame = MATRIX.to_pandas()
     assert frame.loc[(0, "A"), (1, "D")] == 0.75
     assert list(frame.index.names) == ["query_section", "query_heading"]
     assert list(frame.columns.names) == ["target_section", "target_heading"]
 
 
-def test_a_table_has_one_row_a_hit() -> None:
+def test_a_table_has_one_row_a_hit_and_its_columns_without_any() -> None:
     assert RESULT.to_pandas().to_dict("records") == [
         {"query_id": "q", "rank": 1, "score": HIT.score, "doc_id": "t", "title": "Target", "status": "estimated"}
         | {"year": 2020}
     ]
+    empty = replace(RESULT, hits=())
+    assert list(empty.to_pandas().columns) == ["query_id", "rank", "score", "doc_id", "title", "status"]
+    assert list(empty.parts_to_pandas().columns) == list(RESULT.parts_to_pandas().columns)
 
 
 def test_metadata_never_take_the_place_of_rank_or_score() -> None:
@@ -263,12 +257,6 @@ def test_metadata_never_take_the_place_of_rank_or_score() -> None:
     (row,) = replace(RESULT, hits=(replace(HIT, document=misleading),)).to_pandas().to_dict("records")
     assert (row["rank"], row["score"], row["doc_id"], row["title"]) == (1, HIT.score, "t", "Target")
     assert (row["status"], row["year"]) == ("estimated", 1)
-
-
-def test_a_table_of_no_hit_has_its_columns() -> None:
-    empty = replace(RESULT, hits=())
-    assert list(empty.to_pandas().columns) == ["query_id", "rank", "score", "doc_id", "title", "status"]
-    assert list(empty.parts_to_pandas().columns) == list(RESULT.parts_to_pandas().columns)
 
 
 def test_a_table_of_parts_has_one_row_a_part() -> None:

@@ -65,13 +65,7 @@ def side(chunks: Vectors, seed: int, scoring: Scoring) -> tuple[Vectors, Thresho
 )
 @settings(max_examples=60, deadline=None)
 def test_components_are_those_of_the_cpu(
-    device: str,
-    sizes: list[int],
-    queries: list[int],
-    n_devices: int,
-    at_once: int,
-    scoring: Scoring,
-    is_stored: bool,
+    device: str, sizes: list[int], queries: list[int], n_devices: int, at_once: int, scoring: Scoring, is_stored: bool
 ) -> None:
     n_chunks = np.array(sizes)
     rows = halves(int(n_chunks.sum()), 1)

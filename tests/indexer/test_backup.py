@@ -143,20 +143,20 @@ def test_a_backup_that_is_cut_off_is_refused(saved: Path, tmp_path: Path, share:
     assert not (tmp_path / "x.lm").exists()
 
 
-def test_a_member_outside_of_the_folder_is_refused(saved: Path, tmp_path: Path) -> None:
-    content = saved.read_bytes().replace(b'"catalog.sqlite"', b'"../atalog.sqli"')
-    (tmp_path / "bad").write_bytes(content)
-    with pytest.raises(IndexDamaged, match="outside of an index"):
-        restore(tmp_path / "bad", tmp_path / "x.lm")
-
-
-def test_existing_files_and_folders_are_never_overwritten(built_folder: Path, saved: Path, tmp_path: Path) -> None:
+def test_existing_files_and_folders_are_never_overwritten_and_one_in_the_way_stays(
+    built_folder: Path, saved: Path, tmp_path: Path
+) -> None:
     with pytest.raises(QueryError, match="there already; name another file"):
         backup(built_folder, saved)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("years of work")
     with pytest.raises(QueryError, match="there already; name a new folder"):
         restore(saved, tmp_path / "full")
+    (tmp_path / "x.lm.unfinished").mkdir()
+    (tmp_path / "x.lm.unfinished" / "thesis.txt").write_text("years of work")
+    with pytest.raises(IndexMismatch, match="is in the way"):
+        restore(saved, tmp_path / "x.lm")
+    assert (tmp_path / "x.lm.unfinished" / "thesis.txt").exists()
 
 
 @pytest.mark.parametrize("name", ["saved", "x.lm"])
@@ -184,15 +184,11 @@ def test_a_run_that_is_interrupted_leaves_nothing(saved: Path, tmp_path: Path, m
     assert list(tmp_path.iterdir()) == [saved]
 
 
-def test_another_folder_in_the_way_stays(saved: Path, tmp_path: Path) -> None:
-    (tmp_path / "x.lm.unfinished").mkdir()
-    (tmp_path / "x.lm.unfinished" / "thesis.txt").write_text("years of work")
-    with pytest.raises(IndexMismatch, match="is in the way"):
-        restore(saved, tmp_path / "x.lm")
-    assert (tmp_path / "x.lm.unfinished" / "thesis.txt").exists()
-
-
-def test_a_file_that_is_not_a_backup_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_backup_or_has_a_member_outside_of_the_folder_is_refused(tmp_path: Path, saved: Path) -> None:
     (tmp_path / "letter").write_text("Dear Sir, " * 2000)
     with pytest.raises((IndexMismatch, IndexDamaged), match=r"no backup|cannot be read"):
         restore(tmp_path / "letter", tmp_path / "x.lm")
+    content = saved.read_bytes().replace(b'"catalog.sqlite"', b'"../atalog.sqli"')
+    (tmp_path / "bad").write_bytes(content)
+    with pytest.raises(IndexDamaged, match="outside of an index"):
+        restore(tmp_path / "bad", tmp_path / "x.lm")

@@ -33,12 +33,18 @@ from tests.commands import run
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
-def test_an_index_is_built_and_can_be_searched(tmp_path: Path, corpus: list[Document]) -> None:
+def test_an_index_is_built_searched_and_reported_with_memory_disk_and_time(
+    tmp_path: Path, corpus: list[Document]
+) -> None:
     report = build(str(tmp_path / "deep" / "x.lm"), iter(corpus), encoder=FakeEncoder())
     assert report.n_added == 60
     with Index.open(tmp_path / "deep" / "x.lm", encoder=FakeEncoder()) as index:
         assert index.search(corpus[7], Request(with_itself=True)).hits[0].doc_id == "doc007"
         assert index.snapshot.meta["encoder"] == {"name": "fake", "fingerprint": "f" * 32, "width": 32}
+    report = build(tmp_path / "x.lm", corpus, encoder=FakeEncoder())
+    assert report.disk_bytes == folder_bytes(tmp_path / "x.lm") > 0
+    assert 50_000_000 < report.peak_memory_bytes < 10_000_000_000
+    assert report.generation_seconds > 0
 
 
 def test_a_second_run_keeps_the_generation(tmp_path: Path, corpus: list[Document]) -> None:
@@ -112,13 +118,6 @@ def test_an_empty_corpus_makes_an_empty_index(tmp_path: Path) -> None:
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         assert index.search(make_document("q", "any words")).hits == ()
         assert index.document_vectors()[0] == []
-
-
-def test_the_report_has_memory_disk_and_time(tmp_path: Path, corpus: list[Document]) -> None:
-    report = build(tmp_path / "x.lm", corpus, encoder=FakeEncoder())
-    assert report.disk_bytes == folder_bytes(tmp_path / "x.lm") > 0
-    assert 50_000_000 < report.peak_memory_bytes < 10_000_000_000
-    assert report.generation_seconds > 0
 
 
 def test_a_disk_budget_is_kept_and_what_was_committed_can_be_found(tmp_path: Path, corpus: list[Document]) -> None:
@@ -213,6 +212,11 @@ def test_a_second_run_adds_only_new_documents(tmp_path: Path) -> None:
     assert (report.n_unchanged, report.n_added) == (12, 8)
 
 
+def test_partitions_without_a_document_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="there is no document; begin with one at least"):
+        build(tmp_path / "x.parts", [], encode="none", partitions=P)
+
+
 def test_another_number_of_partitions_is_refused_with_the_next_step(tmp_path: Path) -> None:
     build(tmp_path / "x.parts", make_corpus(3), encode="none", partitions=P)
     build(tmp_path / "one.lm", make_corpus(3), encode="none", partitions=1)
@@ -247,11 +251,6 @@ def test_ctrl_c_before_the_first_commit_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         build(tmp_path / "x.lm", make_corpus(3), encode="none", partitions=partitions)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_partitions_without_a_document_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DocumentError, match="there is no document; begin with one at least"):
-        build(tmp_path / "x.parts", [], encode="none", partitions=P)
 
 
 @pytest.mark.slow

@@ -37,9 +37,15 @@ def copy(built: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(built, tmp_path / "p.lm"))
 
 
-def test_the_same_run_again_changes_nothing(copy: Path, papers: Path) -> None:
+@pytest.mark.slow
+def test_the_same_run_again_changes_nothing_prune_removes_what_is_gone_and_rebase_draws_again(
+    copy: Path, papers: Path
+) -> None:
     again = run("index", copy, papers)
     assert again.stdout.startswith("0 added, 0 replaced, 16 unchanged, 0 removed, 0 failed; 0 encoded: 0 tokens")
+    assert run("upkeep", "rebase", copy).stdout.startswith("reference 2: ")
+    result = run("index", copy, papers / "fox", papers / "dog", "--prune")
+    assert ", 8 unchanged, 8 removed, 0 failed; " in result.stdout  # the files keep the doc_ids that they have
 
 
 def test_files_of_no_supported_format_are_counted_in_the_report(tmp_path: Path) -> None:
@@ -93,11 +99,15 @@ def test_a_corpus_that_the_bundled_encoder_does_not_read_gets_words_alone(
     assert ("are German, which the bundled encoder does not read" in result.stderr) == (encode == "none")
 
 
-def test_an_index_of_german_words_says_what_adds_vectors(tmp_path: Path) -> None:
+def test_an_index_of_words_alone_says_what_adds_vectors(tmp_path: Path, papers: Path) -> None:
     path = tmp_path / "x.lm"
     result = succeed("index", path, GERMAN)
     assert f"this adds vectors: longmatch index {path} --encoder NAME\n" in result.stdout
     assert "does not read" not in run("index", path, GERMAN).stderr
+    path = tmp_path / "p.lm"
+    words = run("index", path, papers / "fox" / "0.md", "--encode", "none").stdout
+    assert "\n1 document has no vectors yet: about " in words
+    assert f"; the index holds words alone, this adds vectors: longmatch index {path}\n" in words
 
 
 @pytest.mark.parametrize(
@@ -110,13 +120,6 @@ def test_a_new_index_without_a_language_says_so_unless_that_was_named(
     shown = [run("index", tmp_path / "p.lm", tmp_path / "parts.txt", "--encode", "none", *options) for _ in range(2)]
     note = "no known language was detected, so words keep their forms and none is a stop word"
     assert [note in one.stderr for one in shown] == [is_noted, False]
-
-
-def test_index_prints_how_an_index_of_words_alone_gets_vectors(tmp_path: Path, papers: Path) -> None:
-    path = tmp_path / "p.lm"
-    words = run("index", path, papers / "fox" / "0.md", "--encode", "none").stdout
-    assert "\n1 document has no vectors yet: about " in words
-    assert f"; the index holds words alone, this adds vectors: longmatch index {path}\n" in words
 
 
 @pytest.mark.slow
@@ -199,7 +202,7 @@ def test_index_continues_after_a_bad_document_and_exits_with_3(tmp_path: Path, p
     assert [failure["source"] for failure in failures] == [str(bad)]
 
 
-def test_dry_run_writes_nothing(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
+def test_a_dry_run_and_an_impossible_budget_write_nothing(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
     result = run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--dry-run")
     names = [line.split("  ")[0].rstrip() for line in result.stdout.splitlines()]
     assert names[4:8] == ["to encode", "--encode none", "--encode later", "--encode all"]
@@ -207,9 +210,6 @@ def test_dry_run_writes_nothing(tmp_path: Path, papers: Path, bert_folder: Path)
     plan = json.loads(result.stdout)
     assert (plan["n_new"], plan["n_unchanged"], plan["factory"]) == (16, 0, "Flat")
     assert not (tmp_path / "p.lm").exists()
-
-
-def test_an_impossible_budget_is_refused_with_both_numbers(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
     result = run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--memory", "100")
     assert result.exit_code == 1
     assert "--memory allows 0 MB" in result.stderr and "allow at least" in result.stderr
@@ -231,19 +231,10 @@ def test_a_run_under_a_budget_is_compared_with_its_plan(tmp_path: Path, papers: 
     assert report["peak_memory_bytes"] > 0 and report["plan"]["memory_bytes"] > 0
 
 
-@pytest.mark.slow
-def test_prune_removes_what_is_gone(copy: Path, papers: Path) -> None:
-    result = run("index", copy, papers / "fox", papers / "dog", "--prune")
-    assert ", 8 unchanged, 8 removed, 0 failed; " in result.stdout  # the files keep the doc_ids that they have
-
-
-def test_query_by_file_ranks_its_own_topic_first(built: Path, papers: Path) -> None:
+def test_a_query_by_file_ranks_its_own_topic_first_and_by_id_leaves_its_document_out(built: Path, papers: Path) -> None:
     result = run("query", built, papers / "fox" / "0.md", "--with-itself", "-k", "3", "--format", "json")
     (answer,) = check(json.loads(result.stdout))["results"]
     assert answer["hits"][0]["id"] == "fox/0.md"
-
-
-def test_query_by_id_leaves_the_query_document_out(built: Path) -> None:
     result = run("query", built, "--id", "fox/0.md", "-k", "20", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert "fox/0.md" not in [row["doc_id"] for row in rows]
@@ -263,19 +254,12 @@ def test_the_use_of_a_gpu_is_printed_on_standard_error(built: Path, monkeypatch:
     assert here.stderr == ""
 
 
-def test_query_by_text_is_a_document_of_that_text(built: Path) -> None:
+def test_a_query_by_text_or_standard_input_is_a_document_of_that_text(built: Path) -> None:
     body = text_on("river", 2).split("\n\n")[1]  # without a title, which a file has and a text has not
     by_text = run("query", built, "--text", body, "-k", "3", "--format", "jsonl")
     by_stdin = run("query", built, "-", "-k", "3", "--format", "jsonl", stdin=body)
     found, expected = (check(json.loads(one.stdout))["hits"] for one in (by_text, by_stdin))
     assert found == expected
-
-
-def test_rebase_draws_the_reference_again(copy: Path) -> None:
-    assert run("upkeep", "rebase", copy).stdout.startswith("reference 2: ")
-
-
-def test_query_reads_stdin(built: Path) -> None:
     result = run("query", built, "-", "-k", "1", "--format", "trec", stdin=text_on("river", 2))
     query_id, _, doc_id, rank, _, tag = result.stdout.split()
     assert (query_id, rank, tag) == ("stdin.md", "1", "longmatch") and doc_id.startswith("river/")

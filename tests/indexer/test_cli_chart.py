@@ -25,15 +25,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_claims_are_rows_and_the_document_itself_is_no_column(folder: Path) -> None:
+def test_claims_and_their_elements_are_rows_and_the_document_itself_is_no_column(folder: Path) -> None:
     result = succeed("chart", folder / "x.lm", folder / "patent.md", "--by", "claim", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [row["label"] for row in rows] == ["Claim 1", "Claim 2"]
     assert rows[0]["fox.md passage"] == "Old foxes cross the wide river at night."
     assert "patent.md passage" not in rows[0]
-
-
-def test_elements_of_claims_are_rows(folder: Path) -> None:
     (folder / "long.md").write_text("# Trap\n\n## Claims\n\n1. A trap comprising: a door; and a stone house.\n")
     result = succeed("chart", folder / "x.lm", folder / "long.md", "--by", "element", "--format", "csv", "--least", "0")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))

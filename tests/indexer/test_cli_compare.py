@@ -74,7 +74,9 @@ def test_json_has_the_parts_and_on_request_the_matrix(files: Path, bert_folder: 
 
 
 @pytest.mark.slow
-def test_an_index_gives_the_score_of_a_search(files: Path, built: Path) -> None:
+def test_an_index_gives_the_score_of_a_search_and_a_document_may_come_by_standard_input(
+    files: Path, built: Path
+) -> None:
     search = ["query", str(built), str(files / "a.md"), "--format", "json"]
     hits = json.loads(CliRunner().invoke(main, search).stdout)["results"][0]["hits"]
     expected = next(hit["score"] for hit in hits if hit["id"] == "b.md")
@@ -82,9 +84,6 @@ def test_an_index_gives_the_score_of_a_search(files: Path, built: Path) -> None:
         found = run("compare", files / "a.md", *target, "--index", built, "--format", "json")
         assert json.loads(found.stdout)["results"][0]["hits"][0]["score"] == expected
     assert f"word statistics of {built}"[:30] in run("compare", files / "a.md", "--id", "b.md", "--index", built).stdout
-
-
-def test_standard_input_can_be_one_of_the_two_documents(files: Path, built: Path) -> None:
     found = succeed("compare", "-", files / "b.md", "--index", built, stdin=_text("fox", "river"))
     assert found.stdout.startswith("< ")
 

@@ -60,11 +60,3 @@ def test_hits_are_printed_as_bibtex_and_ris(words_folder: Path) -> None:
     text = run(*query, "bibtex").stdout
     assert text.count("@misc{doc") == 2 and "  year = {" in text
     assert run(*query, "ris").stdout_bytes.count(b"ER  - \r\n") == 2
-
-
-def test_the_error_names_a_missing_package(words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    result = run("export", words_folder, "-o", tmp_path / "x.parquet")
-    assert result.stderr == "Error: longmatch export needs pyarrow; install it: pip install 'pyarrow>=21'\n"
-    result = run("query", words_folder, "--id", "doc003", "--format", "arrow", "-o", tmp_path / "x")
-    assert result.stderr == "Error: the format arrow needs pyarrow; install it: pip install 'pyarrow>=21'\n"

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import indexer.cli.compare as command
 import indexer.pairs as run_module
 import longmatch
-from engine.errors import MissingExtra
 from engine.store.snapshot import Positions
 from tests.commands import run, succeed
 from tests.fakes import make_corpus, make_document
@@ -79,7 +77,7 @@ def test_a_killed_run_continues_by_its_command(folder: Path, tmp_path: Path, mon
     assert not (tmp_path / "pairs.csv.part").exists()
 
 
-def test_parquet_holds_the_same_rows(folder: Path, tmp_path: Path) -> None:
+def test_parquet_holds_the_same_rows_and_of_no_pairs_the_columns(folder: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     succeed("pairs", folder, "--least", "0.3", "--mode", "containment", "-o", tmp_path / "pairs.parquet")
     table = parquet.read_table(tmp_path / "pairs.parquet")
@@ -87,23 +85,9 @@ def test_parquet_holds_the_same_rows(folder: Path, tmp_path: Path) -> None:
         pairs = index.pairs(least=0.3, mode="containment")
     assert [tuple(row.values()) for row in table.to_pylist()] == pairs.rows()
     assert table.schema.metadata[b"mode"] == b"containment"
-
-
-def test_parquet_of_no_pairs_has_the_columns(folder: Path, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
     run("pairs", folder, "--where", "year = 2003", "-o", tmp_path / "pairs.parquet")
     table = parquet.read_table(tmp_path / "pairs.parquet")
     assert table.num_rows == 0 and table.column_names[:3] == ["first", "second", "score"]
-
-
-def test_parquet_without_its_package_is_refused(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: str) -> None:
-        raise MissingExtra("Parquet", "pyarrow", "arrow")
-
-    monkeypatch.setattr(command, "check_extra", missing)
-    result = run("pairs", folder, "-o", tmp_path / "pairs.parquet")
-    assert (result.exit_code, list(tmp_path.iterdir())) == (1, [])
-    assert "Parquet needs pyarrow; install it: pip install 'pyarrow>=21'" in result.stderr
 
 
 def test_pairs_are_a_table_of_pandas(folder: Path) -> None:

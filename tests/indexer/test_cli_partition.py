@@ -68,10 +68,14 @@ def test_show_has_a_line_for_each_partition(made: Path) -> None:
     assert n_documents == facts["n_documents"] == len(facts["documents"]) == 16
 
 
-def test_a_query_file_that_is_indexed_is_left_out(made: Path, papers: Path) -> None:
+def test_queries_leave_a_file_that_is_indexed_out_and_a_dry_run_plans_for_partitions(
+    made: Path, papers: Path, bert_folder: Path
+) -> None:
     result = succeed("query", made / "x.parts", papers / "fox" / "0.md", "-k", "1")
     assert "left out: fox/0.md" in result.stderr
     assert "15 searched, certified" in result.stdout
+    result = succeed("index", made / "x.parts", papers, "--dry-run", "--encoder", bert_folder, "--json")
+    assert json.loads(result.stdout)["n_unchanged"] == 16
 
 
 @pytest.mark.slow
@@ -86,8 +90,3 @@ def test_upkeep_commands_work_on_partitions(parts: Path) -> None:
     assert run("upkeep", "repair", parts).stdout == "no damage found\n"
     listed = [row["doc_id"] for row in json.loads(run("show", parts, "--documents", "--json").stdout)]
     assert len(listed) == 14 and "fox/0.md" not in listed
-
-
-def test_a_dry_run_plans_for_partitions(made: Path, papers: Path, bert_folder: Path) -> None:
-    result = succeed("index", made / "x.parts", papers, "--dry-run", "--encoder", bert_folder, "--json")
-    assert json.loads(result.stdout)["n_unchanged"] == 16

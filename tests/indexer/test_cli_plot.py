@@ -8,7 +8,7 @@ import pytest
 
 import longmatch
 from engine.text.document import Document
-from tests.commands import run, succeed
+from tests.commands import succeed
 
 pytest.importorskip("matplotlib")
 
@@ -34,9 +34,3 @@ def test_a_document_of_the_index_is_the_query(words_folder: Path, tmp_path: Path
     succeed("plot", words_folder, "--id", "doc003", "--where", "topic = 3", "-o", tmp_path / "x.svg")
     svg = (tmp_path / "x.svg").read_text()
     assert "query: Title 3" in svg and "6 of 60 documents" in svg
-
-
-def test_the_error_names_a_missing_package(words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    result = run("plot", words_folder, "-o", tmp_path / "x.png")
-    assert result.stderr == "Error: longmatch plot needs matplotlib; install it: pip install 'matplotlib>=3.9'\n"

@@ -14,7 +14,7 @@ from indexer.building.report import Activity, BuildReport
 from indexer.cli.index import describe_outcome, describe_plan
 from indexer.cli.terminal import BuildProgress
 from indexer.plan import Plan, Way
-from tests.fakes import FakeEncoder, make_document
+from tests.fakes import FakeEncoder, Terminal, make_document
 
 PLAN = Plan(
     n_new=100,
@@ -82,13 +82,6 @@ def test_the_outcome_is_printed_beside_the_plan() -> None:
         "memory        350.0 MB planned       360.0 MB taken",
         "disk            6.0 MB planned         6.1 MB taken",
     ]
-
-
-class Terminal(io.StringIO):
-    """Records what is sent to a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 class CountingEncoder(FakeEncoder):

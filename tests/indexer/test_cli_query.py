@@ -48,14 +48,11 @@ def test_standard_input_is_read_in_its_format(built: Path, content: bytes, name:
     assert answer["hits"][0]["id"] == "river.md"
 
 
-def test_json_lines_on_standard_input_are_several_queries(built: Path) -> None:
+def test_json_lines_on_standard_input_are_several_queries_and_their_format_can_be_named(built: Path) -> None:
     lines = "".join(json.dumps({"id": topic, "text": _text(topic)}) + "\n" for topic in ("dog", "house"))
     found = run("query", built, "-", "-k", "1", "--format", "jsonl", stdin=lines)
     answers = [json.loads(line) for line in found.stdout.splitlines()]
     assert [answer["hits"][0]["id"] for answer in answers] == ["dog.md", "house.md"]
-
-
-def test_the_format_of_standard_input_can_be_named(built: Path) -> None:
     text = f"# Heading\n\n{_text('dog')}\n\n## Another\n\n{_text('dog')}"
     found = run("query", built, "-", "--as", "md", "--format", "json", "-k", "1", stdin=text)
     assert json.loads(found.stdout)["results"][0]["query"]["id"] == "stdin.md"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.errors import install_command
 from tests.commands import run
 
 REFUSALS: list[tuple[str, int, str]] = [
@@ -34,19 +35,11 @@ REFUSALS: list[tuple[str, int, str]] = [
     ("query {x} --id doc003 --device cuda:77", 1, "device 'cuda:77' was requested, torch "),
     ("query {x} --id doc003 --format html --matrix", 2, "leave --matrix out"),
     ("query {x} --id doc003 --format parquet", 2, "is binary; name a file: -o parts.parquet"),
-    (
-        "query {x} --id doc003 --explain model --format csv",
-        2,
-        "shows no --explain model; use one of: table, json",
-    ),
+    ("query {x} --id doc003 --explain model --format csv", 2, "shows no --explain model; use one of: table, json"),
     ("query {x} --id doc003 --explain model --mode novelty", 2, "explain is for rankings of documents; leave out with"),
     ("query {x} --id doc003 --mode novelty -k 3", 2, "k is for rankings of documents; leave out with mode 'novelty'"),
     ("query {x} --id doc003 --mode novelty --weight part=2", 2, "weights is for rankings"),
-    (
-        "query {x} --id doc003 --mode novelty --format trec",
-        2,
-        "shows no novelty; use one of: table, json, jsonl",
-    ),
+    ("query {x} --id doc003 --mode novelty --format trec", 2, "shows no novelty; use one of: table, json, jsonl"),
     ("query {x} --id doc003 --log no/log.jsonl", 2, "does not exist; make it: mkdir -p"),
     ("query {x} - --as mp3", 2, "'mp3' is no known format; known are txt"),
     ("query {x} - -", 2, "standard input can be read once"),
@@ -126,6 +119,31 @@ def test_wrong_use_ends_with_a_message_and_a_status(
     result = run(*shlex.split(line.format(x=words_folder)), stdin="")
     assert (result.exit_code, message.format(x=words_folder) in result.stderr) == (status, True), result.stderr
     assert "Traceback" not in result.output and sorted(here.rglob("*")) == before
+
+
+_PYARROW = "needs pyarrow; install it: pip install 'pyarrow>=21'"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("export {x} -o x.parquet", f"longmatch export {_PYARROW}"),
+        ("query {x} --id doc003 --format arrow -o x", f"the format arrow {_PYARROW}"),
+        ("pairs {x} -o pairs.parquet", f"Parquet {_PYARROW}"),
+        ("plot {x} -o x.png", "longmatch plot needs matplotlib; install it: pip install 'matplotlib>=3.9'"),
+        ("serve {x}", f"longmatch serve needs FastAPI; install it: {install_command('serve', '')}"),
+        ("mcp {x}", f"longmatch mcp needs mcp; install it: {install_command('mcp', 'mcp')}"),
+        ("index {x} . --ray local", f"longmatch index --ray needs Ray; install it: {install_command('ray', 'ray')}"),
+    ],
+)
+def test_the_error_names_a_missing_package(
+    line: str, message: str, words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for place in ("importlib.util.find_spec", "indexer.cli.serve.find_spec"):
+        monkeypatch.setattr(place, lambda _: None)
+    result = run(*shlex.split(line.format(x=words_folder)))
+    assert (result.exit_code, result.stderr, list(tmp_path.iterdir())) == (1, f"Error: {message}\n", [])
 
 
 @pytest.mark.parametrize("command", [(), ("upkeep",)])

@@ -118,15 +118,6 @@ def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_fifty_stored_results_are_equal(sixty: Path) -> None:
-    queries = [word for number in range(50) for word in ("--id", f"doc{number:03}.md")]
-    path = sixty / "results.json"
-    succeed("query", sixty / "x.lm", *queries, "-k", "4", "--format", "json", "-o", path)
-    result = succeed("replay", path)
-    assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["equal"] * 50
-
-
-@pytest.mark.slow
 def test_diff_names_five_replaced_documents(sixty: Path) -> None:
     """The score depends on the query, the target and the pinned reference: no other hit has another score."""
     shutil.copytree(sixty / "x.lm", sixty / "new.lm")

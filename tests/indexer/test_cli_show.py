@@ -28,12 +28,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "x.lm"
 
 
-def test_lists_are_printed_as_text(built: Path) -> None:
+def test_lists_are_printed_as_text_and_sections_with_their_numbers(built: Path) -> None:
     lines = [line.split(maxsplit=1) for line in run("show", built, "fox.md").stdout.splitlines() if line]
     assert ["authors", "Ann Lee, Ben Roy"] in lines and ["open", "true"] in lines
-
-
-def test_the_list_of_sections_has_their_numbers(built: Path) -> None:
     rows = run("show", built, "fox.md").stdout.split("number", 1)[1].splitlines()[1:]
     assert [row.split(maxsplit=3)[0] for row in rows] == [str(number) for number in range(1, len(rows) + 1)]
 

@@ -14,20 +14,14 @@ from click.testing import CliRunner
 
 from engine.report.lines import Run, Style, line
 from indexer.cli import main, terminal
+from tests.fakes import Terminal
 
 LINES = [line("the ", Run("fox", Style.MATCH), Run(" 狐[b]x[/b]", Style.FAINT)), line(Run("█" * 200, Style.SHADE_4))]
 PLAIN = "the fox 狐[b]x[/b]\n" + "█" * 200 + "\n"
 
 
-class Screen(io.StringIO):
-    """Standard output that is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def _screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
-    found = Screen()
+def _screen(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    found = Terminal()
     monkeypatch.setattr(sys, "stdout", found)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -86,17 +80,12 @@ def test_progress_and_counts_are_kept_apart(tmp_path: Path) -> None:
     assert len(_lines(done.stderr)) > 0
 
 
-def test_errors_are_lines_of_the_log(tmp_path: Path) -> None:
+def test_errors_and_wrong_usage_are_lines_of_the_log(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["--log-json", "upkeep", "verify", str(tmp_path / "absent")])
-    assert done.exit_code == 1
     ((level, message),) = _lines(done.stderr)
-    assert level == "error" and "holds no index" in message
-
-
-def test_wrong_usage_is_an_error_of_the_log() -> None:
+    assert (done.exit_code, level) == (1, "error") and "holds no index" in message
     done = CliRunner().invoke(main, ["--log-json", "upkeep", "verify"])
-    assert done.exit_code == 2
-    assert _lines(done.stderr)[-1] == ("error", "Error: Missing argument 'INDEX'.")
+    assert (done.exit_code, _lines(done.stderr)[-1]) == (2, ("error", "Error: Missing argument 'INDEX'."))
 
 
 def test_a_line_that_comes_in_pieces_is_one_object() -> None:

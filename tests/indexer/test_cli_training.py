@@ -16,7 +16,7 @@ from indexer.cli import main
 from indexer.cli.terminal import TrainingProgress
 from indexer.cli.train import ALONE, KINDS, PAIRS, command_text, resumable
 from indexer.training import OBJECTIVES, NewKind, Step
-from tests.fakes import make_corpus
+from tests.fakes import Terminal, make_corpus
 from tests.indexer.training_corpus import write_corpus, write_documents
 
 ROOT = Path(__file__).parents[2]
@@ -151,13 +151,6 @@ def test_an_interrupt_reports_the_step_after_which_the_same_command_continues(
 def test_the_recorded_command_has_no_folders_of_the_machine() -> None:
     words = "/usr/bin/longmatch train /home/me/out data/x:_y --encoder=/opt/bert --set teacher=/opt/b"
     assert command_text(words.split()) == "longmatch train out data/x:_y --encoder=bert --set teacher=b"
-
-
-class Terminal(io.StringIO):
-    """A stream that claims to be a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 def test_a_terminal_has_a_bar_with_the_figures() -> None:

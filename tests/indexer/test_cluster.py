@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 import subprocess
@@ -98,6 +97,14 @@ def test_a_run_counts_what_it_did(undisturbed: tuple[Path, BuildReport]) -> None
 
 
 @pytest.mark.ray
+def test_the_same_command_again_encodes_nothing(
+    undisturbed: tuple[Path, BuildReport], bert_folder: Path, cluster: RayCluster
+) -> None:
+    report = run(undisturbed[0], bert_folder, cluster)
+    assert (report.n_added, report.n_unchanged, report.n_encoded) == (0, N, 0)
+
+
+@pytest.mark.ray
 def test_vectors_are_those_of_one_process(
     undisturbed: tuple[Path, BuildReport], tmp_path: Path, bert_folder: Path
 ) -> None:
@@ -107,14 +114,6 @@ def test_vectors_are_those_of_one_process(
         for doc_id in ("doc000", "doc013", "doc039"):
             (mine, theirs) = (one.chunk_vectors(np.array([one.position(doc_id)]))[0] for one in (found, expected))
             np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-3)  # float16, other batches
-
-
-@pytest.mark.ray
-def test_the_same_command_again_encodes_nothing(
-    undisturbed: tuple[Path, BuildReport], bert_folder: Path, cluster: RayCluster
-) -> None:
-    report = run(undisturbed[0], bert_folder, cluster)
-    assert (report.n_added, report.n_unchanged, report.n_encoded) == (0, N, 0)
 
 
 @pytest.mark.ray
@@ -205,12 +204,6 @@ def test_a_local_cluster_is_on_the_loopback_interface_alone(cluster: RayCluster)
     import ray
 
     assert ray.util.get_node_ip_address() == "127.0.0.1"
-
-
-def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    refused = CliRunner().invoke(main, ["index", str(tmp_path / "x.lm"), str(tmp_path), "--ray", "local"])
-    assert refused.exit_code == 1 and "--ray needs Ray; install it: pip install 'ray" in refused.stderr
 
 
 @pytest.mark.ray

@@ -24,14 +24,7 @@ from engine.store.partitioned import stored_failures, stored_sources
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.building.corpus import (
-    BROKEN_LINK,
-    NO_SUFFIX,
-    find_failed,
-    list_corpus,
-    read_corpus,
-    without_included,
-)
+from indexer.building.corpus import BROKEN_LINK, NO_SUFFIX, find_failed, list_corpus, read_corpus, without_included
 from indexer.cli import main
 from tests.commands import run
 from tests.fakes import FakeEncoder
@@ -76,13 +69,12 @@ def test_files_of_no_supported_format_are_counted_by_suffix(folder: Path) -> Non
     assert list_corpus([str(folder / "*.txt"), "-"]).unsupported == {}
 
 
-def test_a_name_that_looks_like_a_pattern_is_the_file_itself(tmp_path: Path) -> None:
+def test_a_name_that_looks_like_a_pattern_is_the_file_itself_and_the_order_of_paths_does_not_matter(
+    tmp_path: Path, folder: Path
+) -> None:
     (tmp_path / "a[1].txt").write_text("one")
     (tmp_path / "a1.txt").write_text("other")
     assert names([str(tmp_path / "a[1].txt")]) == ["a[1].txt"]
-
-
-def test_the_order_of_the_paths_does_not_matter(folder: Path) -> None:
     paths = [str(folder / "b.txt"), str(folder / "a.md"), str(folder / "sub")]
     assert list_corpus(paths).named() == list_corpus(paths[::-1]).named()
 
@@ -101,13 +93,10 @@ def test_a_run_walks_each_folder_once(folder: Path, tmp_path: Path, monkeypatch:
     assert walked.count(folder) == 1
 
 
-def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_there_and_a_folder_without_a_readable_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DocumentError) as raised:
         list_corpus([str(tmp_path / "no*such")]).named()
     assert str(raised.value) == f"{tmp_path / 'no*such'} does not exist and no file matches it as a pattern"
-
-
-def test_a_folder_without_a_readable_file_is_refused(tmp_path: Path) -> None:
     for there in ("", ", there is .png (1)"):
         with pytest.raises(DocumentError) as raised:
             list_corpus([str(tmp_path)])
@@ -116,7 +105,7 @@ def test_a_folder_without_a_readable_file_is_refused(tmp_path: Path) -> None:
         (tmp_path / "x.png").touch()
 
 
-def test_documents_come_with_their_names_and_text(folder: Path) -> None:
+def test_documents_come_with_their_names_and_text_and_unknown_formats_as_unreadable(folder: Path) -> None:
     read = list(read_corpus([str(folder)]))
     assert [(one.doc_id, one.source) for one in read] == [
         ("a.md", str(folder / "a.md")),
@@ -124,22 +113,18 @@ def test_documents_come_with_their_names_and_text(folder: Path) -> None:
         ("sub/c.txt", str(folder / "sub" / "c.txt")),
     ]
     assert [one.text.strip() for one in read if isinstance(one, Document)] == [f"This is {one.doc_id}." for one in read]
-
-
-def test_a_file_of_unknown_format_that_is_named_comes_as_unreadable(folder: Path) -> None:
     (read,) = read_corpus([str(folder / "picture.png")])
     assert isinstance(read, Unreadable)
     assert (read.doc_id, read.source) == ("picture.png", str(folder / "picture.png"))
 
 
-def test_standard_input_is_json_lines(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_standard_input_is_json_lines_and_an_unreadable_one_does_not_end_it(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     lines = "\n".join(json.dumps({"_id": name, "text": f"words of {name}"}) for name in "xy")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(lines.encode())))
     read = list(read_corpus(["-", str(folder / "b.txt")]))
     assert [one.doc_id for one in read] == ["x", "y", "b.txt"]
-
-
-def test_an_unreadable_line_does_not_end_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b'{"_id": "x", "text": "w"}\n{oops\n')))
     one, other = read_corpus(["-"])
     assert isinstance(one, Document)
@@ -168,12 +153,14 @@ def names_in(folder: Path) -> list[str]:
     return [doc_id for _, doc_id in list_corpus([str(folder)]).named()]
 
 
-def test_an_included_file_is_no_document_of_its_own(tmp_path: Path) -> None:
+def test_an_included_file_is_no_document_of_its_own_unless_it_is_named(tmp_path: Path) -> None:
     write(tmp_path, main=r"one \input{parts/a}", parts__a=r"two \input{parts/b}", parts__b="three", other="four")
     (tmp_path / "notes.txt").write_text("five")
     assert names_in(tmp_path) == ["main.tex", "notes.txt", "other.tex"]
     texts = [one.text.split() for one in read_corpus([str(tmp_path)]) if isinstance(one, Document)]
     assert texts == [["one", "two", "three"], ["five"], ["four"]]
+    files = [tmp_path / name for name in ("b.txt", "a.pdf", "c.md")]
+    assert without_included(files) == files
 
 
 def test_an_included_file_that_is_named_is_read(tmp_path: Path) -> None:
@@ -222,11 +209,6 @@ def test_a_packed_file_is_a_document_if_it_holds_a_source(tmp_path: Path) -> Non
     assert list_corpus([str(tmp_path)]).unsupported == {".gz": 1, ".tar": 1}
     texts = [one.text for one in read_corpus([str(tmp_path)]) if isinstance(one, Document)]
     assert texts == ["Foxes."] * 3
-
-
-def test_other_formats_are_left_as_they_are(tmp_path: Path) -> None:
-    files = [tmp_path / name for name in ("b.txt", "a.pdf", "c.md")]
-    assert without_included(files) == files
 
 
 @pytest.fixture
@@ -379,11 +361,10 @@ def test_items_describe_their_attachments(library: Path, tmp_path: Path) -> None
     assert {file: file.read_bytes() for file in library.rglob("*") if file.is_file()} == before
 
 
-def test_attachments_that_cannot_be_read_are_counted(library: Path) -> None:
+def test_attachments_that_cannot_be_read_are_counted_and_stored_ones_are_in_the_folder_of_their_item(
+    library: Path, tmp_path: Path
+) -> None:
     assert dict(list_corpus([str(library)]).unsupported) == {".css": 1, "missing file": 1}
-
-
-def test_a_stored_file_is_in_the_folder_of_its_item(library: Path, tmp_path: Path) -> None:
     (tmp_path / "private.txt").write_text(_TEXT)
     copy = shutil.copytree(library, tmp_path / "copy")
     with closing(sqlite3.connect(copy / "zotero.sqlite", isolation_level=None)) as database:

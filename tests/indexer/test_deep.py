@@ -17,8 +17,12 @@ from indexer.upkeep.verify import Damage, verify, verify_deep
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
-def test_a_sound_index_has_no_finding(built_folder: Path, corpus: list[Document]) -> None:
+def test_a_sound_index_has_no_finding_and_another_encoder_is_refused(
+    built_folder: Path, corpus: list[Document]
+) -> None:
     assert verify_deep(built_folder, sample=len(corpus), encoder=FakeEncoder()) == []
+    with pytest.raises(IndexMismatch):
+        verify_deep(built_folder, encoder=FakeEncoder(fingerprint="e" * 32))
 
 
 def test_partitions_are_checked_as_one_index(built_folder: Path, tmp_path: Path) -> None:
@@ -59,8 +63,3 @@ def test_the_command_checks_words_without_an_encoder(tmp_path: Path) -> None:
     build(tmp_path / "x.lm", make_corpus(4), encode="none", language="english")
     done = CliRunner().invoke(main, ["upkeep", "verify", str(tmp_path / "x.lm"), "--deep", "--sample", "2"])
     assert (done.exit_code, done.output) == (0, "no damage found\n")
-
-
-def test_another_encoder_is_refused(built_folder: Path) -> None:
-    with pytest.raises(IndexMismatch):
-        verify_deep(built_folder, encoder=FakeEncoder(fingerprint="e" * 32))

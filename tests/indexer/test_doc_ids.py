@@ -79,11 +79,6 @@ def test_files_of_one_run_keep_the_names_of_their_folders(tmp_path: Path) -> Non
     assert held(tmp_path) == {name: name for name in ("c1/x.txt", "c2/x.txt", "c2/sub/y.txt")}
 
 
-def test_folders_without_a_shared_name_give_paths_below_each(tmp_path: Path) -> None:
-    write(tmp_path, **{"c1__x": "foxes", "c2__y": "dogs"})
-    assert [name for _, name in list_corpus([str(tmp_path / "c1"), str(tmp_path / "c2")]).named()] == ["x.txt", "y.txt"]
-
-
 def test_a_part_of_an_indexed_folder_is_not_indexed_twice(tmp_path: Path) -> None:
     write(tmp_path, **{"corpus__papers__a": "foxes", "corpus__b": "dogs"})
     index(tmp_path, "corpus")
@@ -93,13 +88,15 @@ def test_a_part_of_an_indexed_folder_is_not_indexed_twice(tmp_path: Path) -> Non
     assert sorted(held(tmp_path)) == ["b.txt", "papers/a.txt"]
 
 
-def test_a_folder_and_its_part_give_the_names_of_the_folder(tmp_path: Path) -> None:
+def test_a_folder_and_its_part_give_the_names_of_the_folder_and_others_paths_below_each(tmp_path: Path) -> None:
     write(tmp_path, **{"corpus__papers__a": "foxes", "corpus__b": "dogs"})
     for names in (["corpus", "corpus/papers"], ["corpus/papers", "corpus"]):
         assert [name for _, name in list_corpus([str(tmp_path / name) for name in names]).named()] == [
             "b.txt",
             "papers/a.txt",
         ]
+    write(tmp_path, **{"c1__x": "foxes", "c2__y": "dogs"})
+    assert [name for _, name in list_corpus([str(tmp_path / "c1"), str(tmp_path / "c2")]).named()] == ["x.txt", "y.txt"]
 
 
 def test_a_copy_leaves_the_document_to_the_first_file(tmp_path: Path) -> None:

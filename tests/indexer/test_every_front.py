@@ -189,14 +189,11 @@ def test_every_front_makes_the_same_search(fronts: Fronts, front: Front, name: s
     assert (QUERY in names) == (name == "with_itself") and len(names) > 1
 
 
-def test_the_values_above_cover_every_field_and_change_the_request() -> None:
+def test_the_values_above_cover_every_field_change_the_request_and_python_spells_them_out() -> None:
     assert list(VALUES) == [one.name for one in parameters() if not one.about.is_constant]
     default = Request()
     for name, value in VALUES.items():
         assert getattr(Request.of(**{name: value}), name) != getattr(default, name)
-
-
-def test_python_spells_out_the_fields() -> None:
     fields = {one.name for one in parameters()}
     assert set(get_type_hints(SearchOptions)) == fields
 

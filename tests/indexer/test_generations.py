@@ -18,12 +18,7 @@ from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.generation.generations import (
-    is_outgrown,
-    needs_generation,
-    publish_generation,
-    refresh_generation,
-)
+from indexer.generation.generations import is_outgrown, needs_generation, publish_generation, refresh_generation
 from indexer.generation.resources import DiskGuard
 from tests.fakes import FakeEncoder, make_corpus
 
@@ -59,7 +54,7 @@ def publish(folder: Path, factory: str, recall_floor: float = 0.95) -> NamedRow:
     return row_of(folder)
 
 
-def test_a_flat_generation_is_exact_and_covers_every_chunk(folder: Path) -> None:
+def test_a_flat_generation_and_one_of_float16_are_exact_and_cover_every_chunk(folder: Path) -> None:
     with IndexSnapshot(folder) as snapshot:
         assert snapshot.generation is not None
         assert snapshot.generation.is_exact
@@ -69,6 +64,7 @@ def test_a_flat_generation_is_exact_and_covers_every_chunk(folder: Path) -> None
         ids, similarities = snapshot.generation.ann.search(vectors[:50], 1)
     assert ids[:, 0].tolist() == list(range(1, 51))
     np.testing.assert_allclose(similarities[:, 0], (vectors[:50] ** 2).sum(1), atol=1e-6)
+    assert publish(folder, "SQfp16").is_exact
 
 
 @pytest.mark.slow
@@ -122,14 +118,13 @@ def test_the_measured_recall_is_that_of_a_comparison_by_hand(folder: Path, monke
     assert published(folder) == (2, "IVF8,PQ4x4fs", made.recall)
 
 
-def test_a_factory_that_cannot_be_built_changes_nothing(folder: Path) -> None:
+@pytest.mark.slow
+def test_a_generation_that_cannot_be_built_or_that_the_disk_does_not_hold_changes_nothing(folder: Path) -> None:
     with pytest.raises(IndexMismatch, match="FAISS cannot build factory 'Nonsense'"):
         publish(folder, "Nonsense")
+    with Writer(folder) as writer, pytest.raises(BudgetExceeded, match="the FAISS index needs"):
+        publish_generation(writer, "IVF4,Flat", disk=DiskGuard(folder, 10))
     assert published(folder) == (1, "Flat", 1.0)
-
-
-def test_a_float16_generation_is_exact(folder: Path) -> None:
-    assert publish(folder, "SQfp16").is_exact
 
 
 def test_the_budget_chooses_the_type_and_the_ladder_is_logged(folder: Path) -> None:
@@ -163,13 +158,6 @@ def test_small_blocks_hold_the_same_vectors(folder: Path) -> None:
     assert len(small) > 10 and max(len(ids) for ids, _ in small) <= 40
     assert np.array_equal(np.concatenate([ids for ids, _ in small]), whole[0])
     assert np.array_equal(np.concatenate([rows for _, rows in small]), whole[1])
-
-
-@pytest.mark.slow
-def test_a_generation_that_the_disk_does_not_hold_is_not_written(folder: Path) -> None:
-    with Writer(folder) as writer, pytest.raises(BudgetExceeded, match="the FAISS index needs"):
-        publish_generation(writer, "IVF4,Flat", disk=DiskGuard(folder, 10))
-    assert published(folder) == (1, "Flat", 1.0)
 
 
 @pytest.mark.parametrize(("factory", "expected"), [("auto", False), ("Flat", False), ("SQ8", True)])

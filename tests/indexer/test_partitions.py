@@ -58,14 +58,11 @@ def ranks(folder: Path, encoder: FakeEncoder | None = None, query: str = "doc001
         return [(hit.doc_id, hit.score) for hit in index.search(query, Request(k=100, exact=True))]
 
 
-def test_documents_lie_where_their_doc_id_hashes_to(both: tuple[Path, Path]) -> None:
+def test_documents_lie_where_their_doc_id_hashes_to_and_score_by_the_shared_reference(both: tuple[Path, Path]) -> None:
     _, parts = both
     for number, folder in enumerate(index_folders(parts)):
         with Index.open(folder) as index:
             assert {partition_of(name, P) for name in index.snapshot.doc_ids()} <= {number}
-
-
-def test_a_partition_by_itself_scores_by_the_shared_reference(both: tuple[Path, Path]) -> None:
     one, parts = both
     of_one = dict(ranks(one))
     folder = index_folders(parts)[partition_of("doc001", P)]
@@ -204,15 +201,12 @@ def test_an_encoder_that_only_some_partitions_have_is_claimed_by_all(both: tuple
     assert ranks(both[1], encoder) == ranks(both[0], encoder)
 
 
-def test_partitions_do_not_draw_a_reference_themselves(both: tuple[Path, Path]) -> None:
+def test_partitions_are_written_together_by_one_writer_alone(both: tuple[Path, Path]) -> None:
     part = both[1] / "0000.lm"
     with pytest.raises(IndexMismatch, match=r"longmatch upkeep rebase .*x\.parts"):
         rebase(part)
     with pytest.raises(IndexMismatch, match=r"longmatch index .*x\.parts$"):
         build(part, make_corpus(1), encode="none")
-
-
-def test_another_writer_of_one_partition_keeps_all_locked(both: tuple[Path, Path]) -> None:
     with Writer(both[1] / "0001.lm"), pytest.raises(IndexBusy, match=r"0001\.lm"):
         build(both[1], make_corpus(12), encode="none")
 
@@ -293,14 +287,9 @@ def test_a_split_keeps_the_failures(both: tuple[Path, Path], tmp_path: Path) -> 
         assert index.snapshot.failures() == [("a.pdf", "no text"), ("b.pdf", "broken")]
 
 
-def test_a_backup_of_partitions_is_refused_with_the_next_step(both: tuple[Path, Path], tmp_path: Path) -> None:
-    with pytest.raises(
-        IndexMismatch, match=r"join it first, and back that up: longmatch upkeep partition .*x\.parts ONE\.lm -p 1"
-    ):
-        backup(both[1], tmp_path / "x.backup")
-
-
-def test_a_split_with_a_wrong_source_target_or_number_is_refused(both: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_split_or_backup_with_a_wrong_source_target_or_number_is_refused(
+    both: tuple[Path, Path], tmp_path: Path
+) -> None:
     with pytest.raises(IndexMismatch, match=r"one\.lm is there already; name a new folder"):
         partition(both[1], both[0], 2)
     with pytest.raises(QueryError, match="0 partitions; there can be 1 to 4,096"):
@@ -310,6 +299,10 @@ def test_a_split_with_a_wrong_source_target_or_number_is_refused(both: tuple[Pat
         partition(both[0], tmp_path / "y.parts", 2)
     with pytest.raises(IndexMismatch, match="holds no index"):
         partition(tmp_path / "absent", tmp_path / "z.parts", 2)
+    with pytest.raises(
+        IndexMismatch, match=r"join it first, and back that up: longmatch upkeep partition .*x\.parts ONE\.lm -p 1"
+    ):
+        backup(both[1], tmp_path / "x.backup")
 
 
 def test_a_split_starts_over_after_a_killed_one(both: tuple[Path, Path], tmp_path: Path) -> None:

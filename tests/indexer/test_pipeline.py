@@ -58,7 +58,7 @@ def texts(documents: list[Document]) -> dict[str, str]:
     return {document.doc_id: document.text for document in documents}
 
 
-def test_a_first_run_adds_all(folder: Path, encoder: FakeEncoder) -> None:
+def test_a_first_run_adds_all_and_unchanged_documents_are_not_encoded_again(folder: Path, encoder: FakeEncoder) -> None:
     report = indexed(folder, CORPUS, encoder)
     assert contents(folder) == texts(CORPUS)
     encoded = FakeEncoder().encode(CORPUS)
@@ -66,9 +66,6 @@ def test_a_first_run_adds_all(folder: Path, encoder: FakeEncoder) -> None:
     assert counts == (12, 0, 0, 0, 12)
     assert report.n_tokens == sum(one.coverage.tokens_read for one in encoded)
     assert report.n_chunks == sum(len(one.chunks) for one in encoded)
-
-
-def test_unchanged_documents_are_not_encoded(folder: Path, encoder: FakeEncoder) -> None:
     indexed(folder, CORPUS, encoder)
     encoder.batches.clear()
     report = indexed(folder, CORPUS[::-1], encoder)
@@ -119,10 +116,15 @@ def test_a_change_of_metadata_or_place_is_stored_but_not_encoded(folder: Path, e
         assert snapshot.matching("year = 1999").sum() == 1
 
 
-def test_without_prune_nothing_is_removed(folder: Path, encoder: FakeEncoder) -> None:
+def test_nothing_is_removed_without_prune_and_an_empty_corpus_prunes_all(folder: Path, encoder: FakeEncoder) -> None:
     indexed(folder, CORPUS, encoder)
     assert indexed(folder, CORPUS[:2], encoder).n_removed == 0
     assert contents(folder) == texts(CORPUS)
+    indexed(folder, CORPUS, encoder)
+    assert indexed(folder, [], encoder).n_seen == 0
+    assert contents(folder) == texts(CORPUS)
+    assert indexed(folder, [], encoder, prune=True).n_removed == 12
+    assert contents(folder) == {}
 
 
 @pytest.mark.parametrize("batch_chars", [1, 1 << 19])
@@ -149,14 +151,6 @@ def test_prune_keeps_the_documents_of_a_file_that_broke_off(folder: Path, encode
     broken_off = Unreadable("corpus.jsonl.gz", "it is not a whole gzip file; pack it again", "corpus.jsonl")
     assert indexed(folder, [*lines[:4], broken_off], encoder, prune=True).n_removed == 0
     assert contents(folder) == texts(CORPUS)
-
-
-def test_an_empty_corpus_prunes_all_and_changes_nothing_else(folder: Path, encoder: FakeEncoder) -> None:
-    indexed(folder, CORPUS, encoder)
-    assert indexed(folder, [], encoder).n_seen == 0
-    assert contents(folder) == texts(CORPUS)
-    assert indexed(folder, [], encoder, prune=True).n_removed == 12
-    assert contents(folder) == {}
 
 
 def test_failing_documents_are_recorded_and_the_rest_is_indexed(folder: Path, encoder: FakeEncoder) -> None:

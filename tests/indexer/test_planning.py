@@ -141,15 +141,12 @@ def test_a_sample_of_all_documents_has_the_counts_of_a_run(tmp_path: Path) -> No
     assert {segmented.document.doc_id for segmented in sample.kept} == {document.doc_id for document in CORPUS}
 
 
-def test_new_changed_and_unchanged_documents_are_counted_separately() -> None:
+def test_new_changed_and_unchanged_documents_are_counted_and_one_that_stands_for_ten_ten_times() -> None:
     hashes = {document.doc_id: content_hash(document) for document in CORPUS[:8]}
     documents = [*CORPUS[:7], replace(CORPUS[7], text=CORPUS[7].text.upper()), *CORPUS[8:]]
     sample = sampled(documents, hashes=hashes)
     assert (sample.n_unchanged, sample.n_changed, sample.n_new, sample.n_chunks_replaced) == (7, 1, 4, 5)
     assert sample.n_chars == sum(len(document.text) for document in CORPUS[7:])
-
-
-def test_a_document_that_stands_for_ten_counts_ten_times() -> None:
     one, ten = sampled(CORPUS), sampled(CORPUS, n=10.0)
     assert (ten.n_new, ten.n_tokens, ten.is_counted) == (120, 10 * one.n_tokens, False)
 
@@ -180,14 +177,11 @@ def test_a_sample_adds_up_and_rare_units_stand_alone(units: list[Unit], n_known:
     assert sum(one.share * one.size_bytes for one in drawn) == pytest.approx(sum(size for _, size in units))
 
 
-def test_a_draw_depends_on_its_seed_alone_and_covers_the_corpus() -> None:
+def test_a_draw_depends_on_its_seed_alone_and_every_unit_is_as_likely_as_the_others() -> None:
     units = [unit(number) for number in range(1_000)]
     assert draw(units, seed=3) == draw(units, seed=3) != draw(units, seed=4)
     numbers = [number_of(one) for one in draw(units)]
     assert 300 < sum(numbers) / len(numbers) < 700
-
-
-def test_every_unit_is_drawn_as_likely_as_the_others() -> None:
     units = [unit(number, 64) for number in range(48)]
     times = [0] * 48
     for seed in range(600):
@@ -216,14 +210,11 @@ def test_lines_and_files_are_read_as_a_run_reads_them(tmp_path: Path, packed: bo
     assert texts_of(sampled_documents(tmp_path)) == texts_of(read_corpus([str(tmp_path)]))
 
 
-def test_an_unreadable_line_is_reported_and_a_torn_file_does_not_end_the_draw(tmp_path: Path) -> None:
+def test_a_torn_file_does_not_end_the_draw_and_a_missing_path_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('no json\n{"_id": "a", "text": "words"}\n')
     (tmp_path / "torn.jsonl.gz").write_bytes(gzip.compress(b'{"_id": "b", "text": "words"}\n' * 3)[:-12])
     sample = sampled_documents(tmp_path)
     assert sum(isinstance(document, Unreadable) for document in sample) == 1
     assert "a" in texts_of(sample)
-
-
-def test_a_missing_path_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="does not exist"):
         list(units_of([str(tmp_path / "none")]))

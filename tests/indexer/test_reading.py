@@ -81,7 +81,7 @@ def test_all_formats_read_alike_in_both_processes() -> None:
     assert len(expected) > 8
 
 
-def test_one_process_reads_many_documents(tmp_path: Path) -> None:
+def test_one_process_reads_many_documents_and_is_replaced_when_it_is_killed(tmp_path: Path) -> None:
     with DocumentReader() as reader:
         pid = reader.pid
         first = outcomes(reader.read(requests(tmp_path, "a.txt", "b.txt", "c.txt")))
@@ -89,6 +89,11 @@ def test_one_process_reads_many_documents(tmp_path: Path) -> None:
         assert reader.pid == pid
     assert first + again == [(name, f"words of {name}") for name in ("a.txt", "b.txt", "c.txt", "d.txt")]
     assert reader.pid is None
+    with DocumentReader() as reader:
+        assert outcomes(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]
+        assert reader.pid is not None
+        os.kill(reader.pid, signal.SIGKILL)
+        assert outcomes(reader.read(requests(tmp_path, "b.txt"))) == [("b.txt", "words of b.txt")]
 
 
 @pytest.mark.slow
@@ -175,14 +180,6 @@ def test_a_document_whose_process_is_killed_is_read_again(tmp_path: Path, reader
     file = tmp_path / "many.jsonl"
     file.write_text(lines("one", MARK + ".once", "three"))
     assert [doc_id for doc_id, _ in outcomes(reader.read([ReadRequest(str(file))]))] == ["0", "1", "2"]
-
-
-def test_an_idle_process_that_is_killed_is_replaced(tmp_path: Path) -> None:
-    with DocumentReader() as reader:
-        assert outcomes(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]
-        assert reader.pid is not None
-        os.kill(reader.pid, signal.SIGKILL)
-        assert outcomes(reader.read(requests(tmp_path, "b.txt"))) == [("b.txt", "words of b.txt")]
 
 
 def test_results_that_were_not_consumed_do_not_come_later(tmp_path: Path) -> None:

@@ -46,13 +46,10 @@ from indexer.generation.resources import (
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
-def test_without_a_limit_batches_have_the_usual_size() -> None:
+def test_batches_have_the_usual_size_and_leave_half_of_a_limited_memory_to_the_index() -> None:
     assert fit_batches(None, 384) == BATCH_CHARS
     assert not Settings().is_limited
     assert Settings(disk_bytes=0).is_limited
-
-
-def test_batches_leave_half_of_the_memory_to_the_index_and_shrink_with_it() -> None:
     lefts = range(60_000_000, 0, -1_000_000)
     chosen = [fit_batches(left, 384) for left in lefts]
     assert (chosen[0], chosen[-1]) == (BATCH_CHARS, SMALLEST_CHARS)
@@ -80,12 +77,9 @@ def test_too_little_memory_for_the_encoder_is_refused(has_encoded: bool, advice:
     refuse_memory(None, 500_000_000, 384)
 
 
-def test_the_bytes_of_all_parameters_of_the_model_are_counted(mean_encoder: MeanEncoder) -> None:
+def test_parameters_are_counted_and_on_the_cpu_a_limit_of_gpu_memory_has_no_effect(mean_encoder: MeanEncoder) -> None:
     assert mean_encoder.weights_bytes >= 4 * sum(one.numel() for one in mean_encoder.module.parameters())
     assert FakeEncoder().weights_bytes == 0
-
-
-def test_on_the_cpu_a_limit_of_gpu_memory_has_no_effect(mean_encoder: MeanEncoder) -> None:
     assert not is_on_gpu(mean_encoder)
     with limited_vram(mean_encoder, 1):
         pass
@@ -137,15 +131,12 @@ def test_of_a_long_document_only_the_first_chunks_are_encoded() -> None:
 MIB = 1 << 20
 
 
-def test_own_memory_grows_by_what_is_held() -> None:
+def test_own_memory_grows_by_what_is_held_and_not_by_mapped_files(tmp_path: Path) -> None:
     footprint = Footprint()
     before = footprint.own_bytes()
     held = bytearray(b"x" * 64 * MIB)
     assert 60 * MIB < footprint.own_bytes() - before < 80 * MIB
     assert len(held) == 64 * MIB
-
-
-def test_a_file_that_is_mapped_later_is_not_own_memory(tmp_path: Path) -> None:
     (tmp_path / "shard").write_bytes(b"x" * 64 * MIB)
     footprint = Footprint()
     before = footprint.own_bytes()
@@ -163,14 +154,6 @@ def test_a_watch_records_the_peak_of_memory() -> None:
         time.sleep(0.3)
         del held
     assert watch.peak_bytes - before > 60 * MIB
-
-
-def test_the_size_of_a_folder_is_that_of_its_files(tmp_path: Path) -> None:
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "a").write_bytes(b"123")
-    (tmp_path / "deep" / "b").write_bytes(b"4567")
-    assert folder_bytes(tmp_path) == 7
-    assert folder_bytes(tmp_path / "none") == 0
 
 
 Usage = namedtuple("Usage", "total used free")
@@ -193,6 +176,14 @@ def test_what_is_left_is_the_smaller_of_disk_and_limit(tmp_path: Path, free: dic
     assert DiskGuard(tmp_path, 5_000).left_bytes() == 10
 
 
+def test_the_size_of_a_folder_is_that_of_its_files(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "a").write_bytes(b"123")
+    (tmp_path / "deep" / "b").write_bytes(b"4567")
+    assert folder_bytes(tmp_path) == 7
+    assert folder_bytes(tmp_path / "none") == 0
+
+
 def test_a_folder_that_does_not_exist_yet_is_on_the_disk_of_its_parent(tmp_path: Path) -> None:
     assert DiskGuard(tmp_path / "deep" / "x.lm").left_bytes() == pytest.approx(
         shutil.disk_usage(tmp_path).free - SPARE, abs=1e9
@@ -200,7 +191,7 @@ def test_a_folder_that_does_not_exist_yet_is_on_the_disk_of_its_parent(tmp_path:
 
 
 @pytest.mark.usefixtures("free")
-def test_a_run_that_would_not_fit_is_refused_with_both_numbers(tmp_path: Path) -> None:
+def test_a_run_that_would_not_fit_is_refused_and_work_without_room_not_begun(tmp_path: Path) -> None:
     DiskGuard(tmp_path).refuse(80_000_000)
     with pytest.raises(BudgetExceeded) as raised:
         DiskGuard(tmp_path).refuse(90_000_000)
@@ -208,16 +199,14 @@ def test_a_run_that_would_not_fit_is_refused_with_both_numbers(tmp_path: Path) -
         f"{tmp_path} would grow by 90.0 MB, the disk leaves 83.2 MB; make room for 6.8 MB more, "
         "or index fewer documents"
     )
-
-
-@pytest.mark.usefixtures("free")
-def test_work_without_room_is_not_begun(tmp_path: Path) -> None:
     with pytest.raises(BudgetExceeded) as raised, DiskGuard(tmp_path, 2_000_000).room_for(3_000_000, "a batch"):
         pytest.fail("it was begun")
     assert str(raised.value) == (
         "a batch needs 3.0 MB, --disk 2.0 MB leaves 2.0 MB; what was committed is safe: make room and run the same "
         "command again to go on"
     )
+    with pytest.raises(OSError, match="gone"), DiskGuard(tmp_path).room_for(3_000_000, "a batch"):
+        raise OSError(5, "the disk is gone")
 
 
 def test_an_error_on_a_full_disk_becomes_an_error_with_the_missing_space(tmp_path: Path, free: dict[str, int]) -> None:
@@ -228,12 +217,6 @@ def test_an_error_on_a_full_disk_becomes_an_error_with_the_missing_space(tmp_pat
         free["bytes"] = 4096
         raise OSError(28, "No space left on device")
     assert isinstance(raised.value.__cause__, OSError)
-
-
-@pytest.mark.usefixtures("free")
-def test_any_other_error_is_left_as_it_is(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="gone"), DiskGuard(tmp_path).room_for(3_000_000, "a batch"):
-        raise OSError(5, "the disk is gone")
 
 
 _LISTED = """\
@@ -282,12 +265,9 @@ def chosen(size: Size, left: int | None) -> str:
     return index_options("auto", size, left)[-1].factory
 
 
-def test_without_a_limit_the_best_type_is_chosen() -> None:
+def test_without_a_limit_the_best_type_is_chosen_and_less_memory_never_chooses_a_better_one() -> None:
     assert [option.factory for option in index_options("auto", FEW, None)] == ["Flat"]
     assert chosen(MANY, None) == "IVF4096,PQ192x4fs"
-
-
-def test_less_memory_never_chooses_a_better_type() -> None:
     for size, most in ((FEW, 600_000_000), (HUGE, 15_000_000_000)):
         order = [*factory_options(size.n_chunks, size.width), SCAN]
         places = [order.index(chosen(size, left)) for left in range(most, -1, -most // 600)]
@@ -309,11 +289,14 @@ def test_the_chosen_type_fits_and_the_rejected_ones_do_not() -> None:
         assert all(option.needed_bytes > left and not option.fits for option in rejected)
 
 
-def test_small_blocks_come_before_another_type() -> None:
+def test_small_blocks_come_before_another_type_and_scanning_takes_no_memory() -> None:
     (usual,) = index_options("Flat", FEW, None)
     (small,) = index_options("Flat", FEW, usual.needed_bytes - 1)
     assert (usual.sizes, small.sizes) == (BuildSizes(), SMALL)
     assert small.needed_bytes < usual.needed_bytes
+    (option,) = index_options(SCAN, MANY, 0)
+    assert (option.factory, option.needed_bytes, option.fits) == (SCAN, 0, True)
+    assert BuildSizes().points_per_list == TRAINING_POINTS_PER_LIST
 
 
 def test_a_named_type_that_does_not_fit_is_refused_with_both_numbers_and_a_smaller_one() -> None:
@@ -325,11 +308,6 @@ def test_a_named_type_that_does_not_fit_is_refused_with_both_numbers_and_a_small
         f"leaves 100.0 MB for it; allow {-(-(needed - 100_000_000) // 1_000_000):,} MB more, or use --factory auto, "
         "or a smaller one, for example IVF4096,PQ96x4fs"
     )
-
-
-def test_scanning_takes_no_memory_however_little_is_left() -> None:
-    (option,) = index_options(SCAN, MANY, 0)
-    assert (option.factory, option.needed_bytes, option.fits) == (SCAN, 0, True)
 
 
 def test_the_ladder_marks_the_choice_and_explains_the_rejections() -> None:
@@ -346,10 +324,6 @@ def test_the_ladder_marks_the_choice_and_explains_the_rejections() -> None:
     )
     (best,) = describe_options(index_options("auto", MANY, None), None)
     assert best.startswith("> IVF4096,PQ192x4fs (codes in lists, rescored exactly from the shards) takes ")
-
-
-def test_as_many_training_vectors_are_drawn_as_faiss_uses() -> None:
-    assert BuildSizes().points_per_list == TRAINING_POINTS_PER_LIST
 
 
 @pytest.mark.slow

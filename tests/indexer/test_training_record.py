@@ -63,8 +63,15 @@ def test_the_reached_step_is_of_the_last_checkpoint(folder: Path, tmp_path_facto
     assert reached_step(tmp_path_factory.mktemp("empty")) is None
 
 
-def test_the_same_recipe_continues_the_run(folder: Path) -> None:
+def test_a_run_without_a_checkpoint_starts_over(tmp_path: Path) -> None:
+    write_record(tmp_path, BEGUN)
+    assert reconcile(tmp_path, changed(queries=24)) == changed(queries=24)
+
+
+def test_the_same_recipe_continues_the_run_also_with_settings_that_do_not_affect_the_parameters(folder: Path) -> None:
     assert reconcile(folder, BEGUN) == BEGUN
+    other = changed(group_tokens=512, checkpoint_gradients=True, licence="mit", half=True)
+    assert reconcile(folder, other).changes == ()
 
 
 @pytest.mark.parametrize(
@@ -75,10 +82,7 @@ def test_the_same_recipe_continues_the_run(folder: Path) -> None:
         (replace(BEGUN, corpora={"papers": "cccc", "rfc": "bbbb"}), "checksum of papers aaaa, not cccc"),
         (changed(queries=24), "queries 20, not 24"),
         (changed(label="topic", seed=1), "label none, not topic; seed 0, not 1"),
-        (
-            replace(BEGUN, settings=settings_of(Recipe(objective=SectionsObjective()))),
-            "objective pairs, not s",
-        ),
+        (replace(BEGUN, settings=settings_of(Recipe(objective=SectionsObjective()))), "objective pairs, not s"),
     ],
 )
 def test_another_recipe_is_refused(folder: Path, requested: Record, difference: str) -> None:
@@ -86,11 +90,6 @@ def test_another_recipe_is_refused(folder: Path, requested: Record, difference: 
         reconcile(folder, requested)
     assert str(raised.value).startswith(f"the run in {folder} began with {difference}")
     assert str(raised.value).endswith("; give again what it began with, or name another folder for a new run")
-
-
-def test_settings_that_do_not_affect_the_parameters_may_change_without_a_record(folder: Path) -> None:
-    other = changed(group_tokens=512, checkpoint_gradients=True, licence="mit", half=True)
-    assert reconcile(folder, other).changes == ()
 
 
 def test_changes_during_a_run_are_recorded(folder: Path) -> None:
@@ -102,11 +101,6 @@ def test_changes_during_a_run_are_recorded(folder: Path) -> None:
     assert reconcile(folder, patient).changes == (*first.changes, "patience none became 3 after step 75")
 
 
-def test_a_run_without_a_checkpoint_starts_over(tmp_path: Path) -> None:
-    write_record(tmp_path, BEGUN)
-    assert reconcile(tmp_path, changed(queries=24)) == changed(queries=24)
-
-
 def test_a_damaged_record_raises_an_error(folder: Path) -> None:
     (folder / RECIPE_FILE).write_text("{")
     with pytest.raises(TrainingError) as raised:
@@ -115,7 +109,7 @@ def test_a_damaged_record_raises_an_error(folder: Path) -> None:
     assert str(raised.value).endswith("; delete it, and the run goes on with what it is given now")
 
 
-def test_settings_are_flat_and_without_folders(tmp_path: Path) -> None:
+def test_settings_are_flat_and_without_folders_and_names_on_the_hub_stay(tmp_path: Path) -> None:
     encoder = tmp_path / "bert"
     encoder.mkdir()
     losses = {Loss.MAXSIM: 0.5, Loss.DISTILLATION: 1.0}
@@ -125,9 +119,6 @@ def test_settings_are_flat_and_without_folders(tmp_path: Path) -> None:
     assert (recorded["objective"], recorded["queries"], recorded["miner"], recorded["steps"]) == ("pairs", 4, "bm25", 7)
     assert (recorded["losses"], recorded["teacher"]) == ("maxsim=0.5,distillation=1", "bert")
     assert (recorded["encoder"], recorded["new"], recorded["seed"]) == ("longmatch-minilm", None, 0)
-
-
-def test_a_name_on_the_hub_is_shown_as_it_is() -> None:
     assert (shown("allenai/specter"), shown("")) == ("allenai/specter", "")
 
 

@@ -64,7 +64,7 @@ def test_a_new_folder_an_empty_one_and_that_of_a_run_are_accepted(tmp_path: Path
         check_start(tmp_path / name, "all-MiniLM-L6-v2", "cpu")
 
 
-def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_folder_of_something_else_and_that_of_the_encoder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").touch()
     message = (
         rf"^{tmp_path} holds corpus.jsonl, and no run to go on with; OUT, which comes first, must be a new folder$"
@@ -73,41 +73,38 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
         check_start(tmp_path, "all-MiniLM-L6-v2", "cpu")
     with pytest.raises(TrainingError, match=rf"^{tmp_path / 'corpus.jsonl'} is a file; name a folder for the encoder$"):
         check_start(tmp_path / "corpus.jsonl", "all-MiniLM-L6-v2", "cpu")
-
-
-def test_the_encoder_itself_is_not_overwritten(tmp_path: Path) -> None:
     message = rf"^{tmp_path} is the encoder that training starts from; name another folder for the new one$"
     with pytest.raises(TrainingError, match=message):
         check_start(tmp_path, str(tmp_path / "." / ""), None)
 
 
-def test_a_missing_package_is_an_error_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_or_device_is_an_error_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(EncoderError, match=r"^device 'tpu' cannot be used \(.+\); see what there is: longmatch d"):
+        check_start(tmp_path / "new", "all-MiniLM-L6-v2", "tpu")
     monkeypatch.setitem(sys.modules, "accelerate", None)
     with pytest.raises(MissingExtra, match=r"^training needs accelerate; install it: pip install 'accelerate"):
         check_start(tmp_path / "new", "all-MiniLM-L6-v2", "cpu")
 
 
-def test_a_missing_device_is_an_error_before_the_run(tmp_path: Path) -> None:
-    with pytest.raises(EncoderError, match=r"^device 'tpu' cannot be used \(.+\); see what there is: longmatch d"):
-        check_start(tmp_path / "new", "all-MiniLM-L6-v2", "tpu")
-
-
-def test_a_task_is_named_by_the_suffix_of_its_files(tmp_path: Path) -> None:
+def test_a_task_is_named_by_the_suffix_of_its_files_and_a_colon_in_a_folder_is_none(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "papers", suffix="_citation")
     assert place_of(f"{folder}:_citation") == (folder, "_citation")
     (corpus,) = read_with_pairs([f"{folder}:_citation"], label=None)
     assert corpus.name == "papers" and corpus.n_pairs == 28
-
-
-def test_a_colon_in_the_name_of_a_folder_is_no_suffix(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "a:b")
     assert place_of(folder) == (folder, "")
+    folder = write_corpus(write_corpus(tmp_path / "papers"), suffix="_citation")
+    corpora = read_with_pairs([folder, f"{folder}:_citation"], label=None)
+    assert [corpus.name for corpus in corpora] == ["papers", "papers_citation"]
 
 
-def test_labels_stand_in_for_pairs(tmp_path: Path) -> None:
+def test_labels_stand_in_for_pairs_where_they_are_needed(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "papers", has_pairs=False)
     (corpus,) = read_with_pairs([folder], label="topic")
     assert corpus.n_pairs == 28
+    assert not read_with_pairs([folder], label=None, needs_pairs=False)[0].pairs
 
 
 @pytest.mark.parametrize("name", ["notes.jsonl", "notes.jsonl.gz"])
@@ -120,13 +117,15 @@ def test_documents_are_read_from_a_file(tmp_path: Path, name: str) -> None:
     assert corpus.trainable == list(corpus.documents) and not corpus.pairs and not corpus.valid
 
 
-def test_documents_are_read_from_a_folder_of_any_files(tmp_path: Path) -> None:
+def test_documents_are_read_from_a_folder_of_any_files_or_the_benchmarks(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# A\n\nThe old fox.\n")
     (tmp_path / "notes" / "b.txt").write_text("The young dog.\n")
     (tmp_path / "notes" / "c.pdf").write_bytes(b"no pdf at all")
     (corpus,) = read_documents([tmp_path / "notes"])
     assert list(corpus.documents) == ["a.md", "b.txt"] and corpus.n_unreadable == 1
+    (corpus,) = read_documents([write_corpus(tmp_path / "papers")])
+    assert set(corpus.valid) == {"doc000", "doc001"} == set(corpus.documents) - set(corpus.trainable)
 
 
 @pytest.mark.slow
@@ -145,17 +144,6 @@ def test_the_checksum_of_documents_is_that_of_their_text(tmp_path: Path) -> None
     other = write_documents(tmp_path / "other" / "x.jsonl", make_corpus(4, seed=1))
     checksums = [read_documents([file])[0].checksum for file in (one, same, other)]
     assert checksums[0] == checksums[1] != checksums[2] and len(checksums[0]) == 12
-
-
-def test_a_folder_of_the_benchmarks_keeps_its_judgments(tmp_path: Path) -> None:
-    (corpus,) = read_documents([write_corpus(tmp_path / "papers")])
-    assert set(corpus.valid) == {"doc000", "doc001"} == set(corpus.documents) - set(corpus.trainable)
-
-
-def test_two_tasks_of_a_folder_have_two_names(tmp_path: Path) -> None:
-    folder = write_corpus(write_corpus(tmp_path / "papers"), suffix="_citation")
-    corpora = read_with_pairs([folder, f"{folder}:_citation"], label=None)
-    assert [corpus.name for corpus in corpora] == ["papers", "papers_citation"]
 
 
 @pytest.mark.parametrize(
@@ -193,19 +181,11 @@ def test_a_corpus_without_pairs_or_without_a_name_of_its_own_is_refused(
     assert str(raised.value).startswith(message.format(*paths))
 
 
-def test_a_corpus_without_pairs_is_read_where_none_are_needed(tmp_path: Path) -> None:
-    folder = write_corpus(tmp_path / "papers", has_pairs=False)
-    assert not read_with_pairs([folder], label=None, needs_pairs=False)[0].pairs
-
-
-def test_documents_need_a_path_that_exists(tmp_path: Path) -> None:
+def test_documents_need_a_path_that_exists_and_can_be_read(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=f"^{tmp_path / 'absent'} does not exist and no file matches it"):
         read_documents([tmp_path / "absent"])
     with pytest.raises(TrainingError, match=r"^no corpus was named; name one folder at least$"):
         read_documents([])
-
-
-def test_documents_that_cannot_be_read_are_no_corpus(tmp_path: Path) -> None:
     (tmp_path / "bad.pdf").write_bytes(b"no pdf at all")
     message = rf"^{tmp_path / 'bad.pdf'} holds no readable document \(1 were not read\)$"
     with pytest.raises(TrainingError, match=message):
@@ -218,19 +198,16 @@ def begun(start: Start) -> MeanEncoder:
     return made.encoder
 
 
-def test_without_dropout_training_computes_the_vectors_of_encoding(bert_folder: Path) -> None:
+def test_dropout_is_that_of_the_saved_encoder_or_none(bert_folder: Path) -> None:
+    encoder = begun(Start(str(bert_folder)))
+    assert {part.p for part in encoder.module.modules() if isinstance(part, nn.Dropout)} == {0.1}
+    set_dropout(encoder.module, 0.3)
+    assert {part.p for part in encoder.module.modules() if isinstance(part, nn.Dropout)} == {0.3}
     encoder = begun(Start(str(bert_folder), dropout=0.0))
     sequences = [[7, 8, 9, 10], [11, 12]]
     read = encoder.backbone.embed(sequences, 64)
     encoder.module.train()
     torch.testing.assert_close(encoder.backbone.embed(sequences, 64), read)
-
-
-def test_dropout_is_that_of_the_saved_encoder_by_default(bert_folder: Path) -> None:
-    encoder = begun(Start(str(bert_folder)))
-    assert {part.p for part in encoder.module.modules() if isinstance(part, nn.Dropout)} == {0.1}
-    set_dropout(encoder.module, 0.3)
-    assert {part.p for part in encoder.module.modules() if isinstance(part, nn.Dropout)} == {0.3}
 
 
 def test_plain_attention_gives_the_same_vectors(bert_folder: Path, mean_encoder: MeanEncoder) -> None:
@@ -310,7 +287,7 @@ def words(encoder: SmithEncoder) -> torch.Tensor:
     return encoder.module.sentence.bert.get_input_embeddings().weight
 
 
-def test_a_smith_takes_the_word_embeddings_of_a_bert_of_its_width(bert_folder: Path) -> None:
+def test_a_smith_takes_the_sentence_encoder_or_the_word_embeddings_of_a_bert(bert_folder: Path) -> None:
     other = make(NewEncoder(NewKind.SMITH, sizes={**SMITH, "width": "64"}), bert_folder)
     made = make(NewEncoder(NewKind.SMITH, sizes=SMITH), bert_folder)
     published = make(NewEncoder(NewKind.COLDE, sizes=COLDE), bert_folder).encoder.backbone.model
@@ -318,9 +295,6 @@ def test_a_smith_takes_the_word_embeddings_of_a_bert_of_its_width(bert_folder: P
     assert made.inherited == " (the word embeddings alone)"
     n = len(words(made.encoder))
     torch.testing.assert_close(words(made.encoder), published.get_input_embeddings().weight[:n], rtol=0, atol=0)
-
-
-def test_a_smith_takes_a_bert_of_the_same_sizes_as_its_sentence_encoder(bert_folder: Path) -> None:
     made = make(NewEncoder(NewKind.SMITH, sizes=SAME), bert_folder)
     published = make(NewEncoder(NewKind.COLDE, sizes=COLDE), bert_folder).encoder.backbone.model.state_dict()
     assert made.inherited == " (in the sentence encoder)"
@@ -334,16 +308,13 @@ def test_the_seed_alone_decides_the_parameters(bert_folder: Path) -> None:
     assert one == same != other
 
 
-def test_variants_bring_their_own_choices(bert_folder: Path) -> None:
+def test_variants_and_sizes_bring_their_own_choices(bert_folder: Path) -> None:
     smith = make(NewEncoder(NewKind.SMITH, Variant.RELEASED, SMITH), bert_folder).encoder
     colde = make(NewEncoder(NewKind.COLDE, Variant.RELEASED, COLDE), bert_folder).encoder
     assert isinstance(smith, SmithEncoder) and smith.config.final_activation is Activation.RELU
     assert isinstance(colde, ColdeEncoder) and colde.config.freeze is Freeze.ALL_BUT_LAST
     with pytest.raises(EncoderError, match="no code of TDE was published"):
         make(NewEncoder(NewKind.TDE, Variant.RELEASED), bert_folder)
-
-
-def test_sizes_may_be_numbers_or_choices(bert_folder: Path) -> None:
     sizes = {**SMITH, "combination": "attention", "dropout": "0.2"}
     config = make(NewEncoder(NewKind.SMITH, sizes=sizes), bert_folder).encoder.config
     assert (config.combination, config.dropout) == (Combination.ATTENTION, 0.2)
@@ -429,26 +400,14 @@ def test_labels_make_classes_that_corpora_do_not_share(colde: TrainableEncoder) 
     assert [one.document.doc_id for one in task.documents] == list("abcd") * 2
 
 
-def test_an_unknown_label_is_refused_with_the_names_of_the_fields(colde: TrainableEncoder) -> None:
-    with pytest.raises(TrainingError, match=r"^no document has the metadata field 'colour'; they have topic$"):
-        section_contrast(colde, [corpus_of("one")], replace(SECTIONS, label="colour"), seed=0)
-
-
-def test_pairs_and_labels_do_not_mix(colde: TrainableEncoder) -> None:
+def test_pairs_and_labels_do_not_mix_and_an_unknown_label_is_refused(colde: TrainableEncoder) -> None:
     message = r"^two has no pairs, the other corpora have; train on one kind at a time$"
     with pytest.raises(TrainingError, match=message):
         section_contrast(
             colde, [corpus_of("one", {"a": ["b"]}), corpus_of("two")], replace(SECTIONS, label="topic"), seed=0
         )
-
-
-def test_negatives_are_hard_first_and_never_related() -> None:
-    corpus = corpus_of("one", {"a": ["b"]})
-    for seed in range(20):
-        drawn = negatives(corpus, "a", ["c", "d"], 3, np.random.default_rng(seed))
-        assert set(drawn[:2]) == {"c", "d"} and drawn[2] in ("e", "f")
-    assert set(negatives(corpus, "a", (), 9, np.random.default_rng(0))) == set("cdef")
-    assert negatives(corpus, "a", ["c"], 0, np.random.default_rng(0)) == []
+    with pytest.raises(TrainingError, match=r"^no document has the metadata field 'colour'; they have topic$"):
+        section_contrast(colde, [corpus_of("one")], replace(SECTIONS, label="colour"), seed=0)
 
 
 def test_text_pairs_are_the_pairs_and_negatives_of_their_corpus(tde: TrainableEncoder) -> None:
@@ -475,12 +434,18 @@ def test_text_pairs_are_the_pairs_and_negatives_of_their_corpus(tde: TrainableEn
     assert not any("f" in target for _, target, _ in found)  # blank
 
 
-def test_of_many_positives_some_are_drawn(tde: TrainableEncoder) -> None:
+def test_of_many_positives_some_are_drawn_and_negatives_are_hard_first_and_never_related(tde: TrainableEncoder) -> None:
     objective = TextPairsObjective(positives_per_query=2)
     everyone = {doc_id: [other for other in "abcde" if other != doc_id] for doc_id in "abcde"}
     task = text_pairs(tde, [corpus_of("one", everyone)], [None], objective, seed=0)
     assert sum(pair.matches for pair in task.pairs) == 10
     assert torch.tensor([pair.query for pair in task.pairs if pair.matches]).bincount().tolist() == [2] * 5
+    corpus = corpus_of("one", {"a": ["b"]})
+    for seed in range(20):
+        drawn = negatives(corpus, "a", ["c", "d"], 3, np.random.default_rng(seed))
+        assert set(drawn[:2]) == {"c", "d"} and drawn[2] in ("e", "f")
+    assert set(negatives(corpus, "a", (), 9, np.random.default_rng(0))) == set("cdef")
+    assert negatives(corpus, "a", ["c"], 0, np.random.default_rng(0)) == []
 
 
 def test_progress_of_indexing_is_logged_at_intervals() -> None:

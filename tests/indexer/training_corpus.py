@@ -41,12 +41,7 @@ def _short(word: re.Match[str]) -> str:
 
 
 def write_corpus(
-    folder: Path,
-    *,
-    seed: int = 0,
-    has_pairs: bool = True,
-    suffix: str = "",
-    is_split: bool = True,
+    folder: Path, *, seed: int = 0, has_pairs: bool = True, suffix: str = "", is_split: bool = True
 ) -> Path:
     """corpus.jsonl, train_pairs.tsv, qrels.tsv, splits.json and README.md."""
     documents = make_corpus(N_DOCUMENTS, seed=seed)

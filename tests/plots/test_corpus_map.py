@@ -61,29 +61,20 @@ def test_a_filter_and_a_sample_choose_documents(index: Index, monkeypatch: pytes
     assert plot_map(index, made).axes[0].get_title("left") == "10 of 60 documents"
 
 
-def test_hits_have_their_ranks_and_titles(index: Index) -> None:
+def test_hits_have_their_ranks_and_titles_and_those_not_on_the_map_are_left_out(index: Index) -> None:
     result = index.search("doc003", Request(k=3))
     figure = plot_map(index, corpus_map(index, "doc003"), result=result)
-    assert labels(figure) == [
-        *(f"{hit.rank}: {hit.score:.4f} {hit.title}" for hit in result),
-        "query: Title 3",
-    ]
+    assert labels(figure) == [*(f"{hit.rank}: {hit.score:.4f} {hit.title}" for hit in result), "query: Title 3"]
     assert [text.get_text() for text in figure.axes[0].texts] == ["1", "2", "3"]
-
-
-def test_a_hit_that_is_not_on_the_map_is_left_out(index: Index) -> None:
     made = corpus_map(index, where="topic = 4")
     figure = plot_map(index, made, result=index.search("doc003", Request(k=3, where="topic = 3")))
     assert labels(figure) == [] and not list(figure.axes[0].texts)
 
 
-def test_the_commonest_values_of_a_field_get_colours(index: Index) -> None:
+def test_the_commonest_values_of_a_field_get_colours_and_no_value_is_grey(index: Index, tmp_path: Path) -> None:
     found = labels(plot_map(index, corpus_map(index), by="topic"))
     assert found == [*(f"topic: {value}" for value in range(6)), "topic: other values"]
     assert labels(plot_map(index, corpus_map(index), by="tags"))[0] == "tags: t0"
-
-
-def test_documents_without_a_value_are_grey(tmp_path: Path) -> None:
     documents = [make_document(f"d{n}", f"fox {n} and dog", metadata={"a": n} if n else {}) for n in range(3)]
     longmatch.build(tmp_path / "x.lm", documents, encode="none", progress=False)
     with Index.open(tmp_path / "x.lm") as opened:
@@ -98,13 +89,10 @@ def test_a_title_is_no_formula(index: Index) -> None:
     assert title in figure_file(figure, "svg").decode()
 
 
-def test_axes_state_their_share_of_the_variance(index: Index) -> None:
+def test_axes_state_their_share_of_the_variance_also_of_a_map_of_one_document(index: Index) -> None:
     made = corpus_map(index)
     axes = plot_map(index, made).axes[0]
     assert axes.get_xlabel() == f"component 1: {100 * made.shares[0]:.1f} % of the variance of document vectors"
-
-
-def test_a_map_of_one_document_is_drawn(index: Index) -> None:
     made = corpus_map(index, "doc003", "doc_id = 'doc003'")
     assert figure_file(plot_map(index, made, result=index.search("doc003", Request(k=1))), "svg").startswith(b"<?xml")
 
@@ -124,11 +112,16 @@ def pairs(copied: Index) -> Pairs:
     return find_pairs(copied, PairSettings(least=0.95))
 
 
-def test_clusters_are_named_with_their_sizes(copied: Index, pairs: Pairs) -> None:
+def test_clusters_are_named_with_their_sizes_members_that_are_on_no_map_and_a_look_of_their_own(
+    copied: Index, pairs: Pairs
+) -> None:
     figure = plot_clusters(copied, corpus_map(copied), pairs)
     assert labels(figure) == ["in no cluster", "1: 3 documents, Title 3", "2: 2 documents, Title 7"]
     assert figure.axes[0].get_title("left") == "33 documents, 5 in 2 clusters"
     assert [text.get_text() for text in figure.axes[0].texts] == ["1", "2"]
+    figure = plot_clusters(copied, corpus_map(copied, where="doc_id != 'doc003'"), pairs)
+    assert "1: 2 of 3 documents, Title 3" in labels(figure)
+    assert len({look_of(number) for number in range(1, 43)}) == 42
 
 
 def test_members_and_the_pairs_between_them_are_drawn(copied: Index, pairs: Pairs) -> None:
@@ -164,11 +157,6 @@ def test_members_are_on_a_map_of_a_sample(copied: Index, pairs: Pairs, monkeypat
     assert "1: 3 documents, Title 3" in labels(plot_clusters(copied, made, pairs))
 
 
-def test_a_member_that_is_not_on_the_map_is_counted(copied: Index, pairs: Pairs) -> None:
-    figure = plot_clusters(copied, corpus_map(copied, where="doc_id != 'doc003'"), pairs)
-    assert "1: 2 of 3 documents, Title 3" in labels(figure)
-
-
 def test_small_clusters_share_a_name_where_there_are_many(
     copied: Index, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +170,3 @@ def test_without_clusters_the_map_is_drawn_alone(copied: Index) -> None:
     figure = plot_clusters(copied, corpus_map(copied), none)
     assert figure.axes[0].get_title("left") == "33 documents, 0 in 0 clusters"
     assert figure_file(figure, "svg").startswith(b"<?xml")
-
-
-def test_every_named_cluster_has_a_look_of_its_own() -> None:
-    assert len({look_of(number) for number in range(1, 43)}) == 42

@@ -87,8 +87,12 @@ def drawn(rows: Axis, columns: Axis) -> Axes:
     return draw_heatmap(values(len(rows.labels), len(columns.labels)), rows, columns, "title").axes[0]
 
 
-def test_sections_are_named_by_heading_or_first_words() -> None:
+def test_sections_are_named_by_heading_or_first_words_and_long_ones_shortened_at_a_word() -> None:
     assert section_axis(DOCUMENT) == Axis("Foxes", ("Old", "New", "“the river bank”"))
+    heading = "A heading that says far more than fits beside a picture"
+    axes = drawn(Axis("t", (heading,)), Axis("t", ("x" * 80,)))
+    assert texts(axes.get_yticklabels()) == ["A heading that says far more than…"]
+    assert texts(axes.get_xticklabels()) == ["x" * 33 + "…"]
 
 
 def test_labels_of_narrow_cells_are_thinned_and_the_picture_stays_small() -> None:
@@ -107,13 +111,6 @@ def test_few_cells_show_their_values_and_many_do_not() -> None:
     assert len(drawn(axis(30), axis(30)).texts) == 0
 
 
-def test_long_headings_are_shortened_at_a_word() -> None:
-    heading = "A heading that says far more than fits beside a picture"
-    axes = drawn(Axis("t", (heading,)), Axis("t", ("x" * 80,)))
-    assert texts(axes.get_yticklabels()) == ["A heading that says far more than…"]
-    assert texts(axes.get_xticklabels()) == ["x" * 33 + "…"]
-
-
 @pytest.mark.parametrize("heading", ["costs $x and $y^", "价格 与 成本", "a_b \\frac{", "", "<b>&</b>"])
 def test_a_heading_of_any_kind_is_drawn_as_it_stands(heading: str) -> None:
     side = Axis(heading, (heading, "other"))
@@ -128,10 +125,11 @@ def figure(title: str = "A title") -> Plot:
     return made
 
 
-def test_a_picture_is_white_around_what_is_drawn() -> None:
+def test_a_picture_is_white_around_what_is_drawn_and_every_colour_has_a_marker() -> None:
     image = imread(io.BytesIO(figure_file(figure(), "png")))
     assert (image[[0, -1], :, :3] == 1).all() and (image[:, [0, -1], :3] == 1).all()
     assert (image[..., :3] < 0.5).any()
+    assert len(set(COLOURS)) == len(set(MARKERS)) == len(COLOURS) == len(MARKERS)
 
 
 @pytest.mark.parametrize("form", ["png", "svg"])
@@ -144,7 +142,3 @@ def test_titles_of_any_script_are_drawn_and_stay_text_in_an_svg() -> None:
     svg = figure_file(figure("Foxes & hens"), "svg").decode()
     assert ">Foxes &amp; hens</text>" in svg and "<dc:date>" not in svg
     assert figure_file(figure("狐狸"), "png").startswith(b"\x89PNG")  # without a warning
-
-
-def test_every_colour_has_a_marker_of_its_own() -> None:
-    assert len(set(COLOURS)) == len(set(MARKERS)) == len(COLOURS) == len(MARKERS)

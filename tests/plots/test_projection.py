@@ -32,11 +32,13 @@ def assert_same_axes(points: Points, expected: Points) -> None:
         np.testing.assert_allclose(found, sign * other, atol=1e-6)
 
 
-def test_vectors_are_projected_on_their_principal_components() -> None:
+def test_vectors_are_projected_on_their_principal_components_and_the_larger_side_is_positive() -> None:
     rows = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32) * np.arange(8, 0, -1, dtype=np.float32)
     found, (points, shares) = project_vectors(rows), components(rows.astype(np.float64))
     assert_same_axes(found.points, points)
     assert found.shares == pytest.approx(shares)
+    rows = np.random.default_rng(2).standard_normal((20, 4)).astype(np.float32)
+    np.testing.assert_allclose(project_vectors(rows).points, project_vectors(rows[::-1]).points[::-1], atol=1e-9)
 
 
 def weights_by_hand(table: TermTable, statistics: TermStatistics, terms: list[int]) -> Points:
@@ -75,13 +77,11 @@ def table_of(*documents: list[int]) -> TermTable:
     return TermTable(terms, np.ones(len(terms), np.uint16), starts, np.diff(starts).astype(np.uint32))
 
 
-def test_terms_of_a_single_document_are_left_out() -> None:
+def test_terms_of_one_document_are_left_out_and_documents_that_share_none_have_rows_of_zeros() -> None:
     assert common_terms(table_of([1, 2], [2, 3], [3, 4])).tolist() == [2, 3]
-
-
-def test_the_larger_side_of_an_axis_is_positive() -> None:
-    rows = np.random.default_rng(2).standard_normal((20, 4)).astype(np.float32)
-    np.testing.assert_allclose(project_vectors(rows).points, project_vectors(rows[::-1]).points[::-1], atol=1e-9)
+    table, statistics = words_of(10)
+    alone = term_rows(table_of([123456789], []), statistics, common_terms(table))
+    assert alone.shape[0] == 2 and not alone.any()
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 2])
@@ -89,9 +89,3 @@ def test_few_documents_have_points(n_rows: int) -> None:
     found = project_vectors(np.eye(3, dtype=np.float32)[:n_rows])
     assert found.points.shape == (n_rows, 2) and np.isfinite(found.points).all()
     assert all(0 <= share <= 1 + 1e-9 for share in found.shares)
-
-
-def test_documents_that_share_no_term_have_rows_of_zeros() -> None:
-    table, statistics = words_of(10)
-    alone = term_rows(table_of([123456789], []), statistics, common_terms(table))
-    assert alone.shape[0] == 2 and not alone.any()

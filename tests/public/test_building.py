@@ -21,7 +21,7 @@ from indexer.building.builder import remove_stub
 from indexer.building.report import BuildReport
 from longmatch import _show_documents
 from longmatch.writing import is_shown, listening, progress_log
-from tests.fakes import FakeEncoder, make_document
+from tests.fakes import FakeEncoder, Terminal, make_document
 
 TEXTS = ["The fox hunts at night.", "A dog sleeps all day.", "Rivers run to the sea."]
 
@@ -187,6 +187,12 @@ def test_a_document_is_indexed_as_it_is(tmp_path: Path) -> None:
         assert index.document("a") == document
 
 
+def test_a_prefix_stands_before_every_doc_id_of_a_table(tmp_path: Path) -> None:
+    rows = [{"id": "a", "text": TEXTS[0]}, {"id": "b", "text": TEXTS[1]}]
+    with build(tmp_path / "x.lm", rows, id_prefix="t-") as index:
+        assert sorted(index) == ["t-a", "t-b"]
+
+
 def test_a_named_encoder_is_loaded_once(tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import engine.encoders.loading as loading
 
@@ -216,33 +222,19 @@ def test_two_folders_with_equal_file_names_never_replace_each_other(tmp_path: Pa
         assert index.document("x.txt").text.strip() == TEXTS[2]
 
 
-def test_a_prefix_stands_before_every_doc_id_of_a_table(tmp_path: Path) -> None:
-    rows = [{"id": "a", "text": TEXTS[0]}, {"id": "b", "text": TEXTS[1]}]
-    with build(tmp_path / "x.lm", rows, id_prefix="t-") as index:
-        assert sorted(index) == ["t-a", "t-b"]
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def notebook(kernel: object) -> ModuleType:
     module = ModuleType("IPython")
     module.get_ipython = lambda: SimpleNamespace(kernel=kernel)  # type: ignore[attr-defined]
     return module
 
 
-def test_a_pipe_is_quiet_and_a_terminal_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_is_quiet_a_terminal_and_a_notebook_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert not is_shown(None)
     assert is_shown(True)
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert is_shown(None)
     assert not is_shown(False)
-
-
-def test_a_notebook_is_not_quiet_and_a_plain_ipython_in_a_pipe_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     monkeypatch.setitem(sys.modules, "IPython", notebook(object()))
     assert is_shown(None)
@@ -279,7 +271,9 @@ class Html:
         self.views[module, name] = view
 
 
-def test_a_notebook_shows_documents_as_html(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_shows_documents_as_html_and_without_one_nothing_is_registered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     html = Html()
     shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": html}))
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
@@ -287,8 +281,5 @@ def test_a_notebook_shows_documents_as_html(monkeypatch: pytest.MonkeyPatch) -> 
     document = make_document("d", "the river")
     view = html.views[type(document).__module__, type(document).__name__]
     assert "the river" in view(document)
-
-
-def test_without_a_notebook_nothing_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
     _show_documents()

@@ -180,19 +180,16 @@ def test_an_index_can_be_searched_after_a_failed_addition(index: longmatch.Index
     assert index.search("The fox hunts")[0].doc_id == "fox"
 
 
-def test_a_removed_document_is_gone_at_once(index: longmatch.Index) -> None:
-    assert index.remove("fox") == 1
-    assert index.remove(["dog", "cat", "dog"]) == 2
-    assert list(index) == []
-    assert len(index.search("The fox hunts")) == 0
-
-
-def test_nothing_is_removed_where_one_doc_id_is_unknown(index: longmatch.Index) -> None:
+def test_a_removed_document_is_gone_at_once_but_nothing_where_one_doc_id_is_unknown(index: longmatch.Index) -> None:
     with pytest.raises(QueryError, match=r"no document 'fo' among 3 .* did you mean 'fox'"):
         index.remove(["dog", "fo"])
     with pytest.raises(QueryError, match=r"is Hit, no doc_id; of a hit or document, pass \.doc_id"):
         index.remove(index.search("dog")[:1])
     assert len(index) == 3
+    assert index.remove("fox") == 1
+    assert index.remove(["dog", "cat", "dog"]) == 2
+    assert list(index) == []
+    assert len(index.search("The fox hunts")) == 0
 
 
 @pytest.mark.slow
@@ -226,10 +223,11 @@ def test_a_busy_index_refuses_changes_and_can_be_searched(index: longmatch.Index
     assert index.search("The fox hunts")[0].doc_id == "fox"
 
 
-def test_an_index_has_a_length_and_contains_its_doc_ids(index: longmatch.Index) -> None:
+def test_an_index_has_a_length_contains_its_doc_ids_and_compares_sections(index: longmatch.Index) -> None:
     assert (len(index), "fox" in index, "owl" in index, 5 in index) == (3, True, False, False)
     assert list(index) == ["fox", "dog", "cat"]
     assert repr(index) == f"Index({str(index.path)!r}, 3 documents, fake)"
+    assert index.section_matrix("fox", "dog").cosines.shape == (1, 1)
 
 
 def test_documents_without_vectors_are_counted(tmp_path: Path) -> None:
@@ -240,16 +238,15 @@ def test_documents_without_vectors_are_counted(tmp_path: Path) -> None:
         assert "4 documents, 1 without vectors yet, fake" in repr(index)
 
 
-def test_sections_of_two_documents_are_compared(index: longmatch.Index) -> None:
-    assert index.section_matrix("fox", "dog").cosines.shape == (1, 1)
-
-
-def test_a_closed_index_raises_an_error(index: longmatch.Index) -> None:
+def test_a_closed_index_is_neither_searched_nor_refreshed(index: longmatch.Index) -> None:
     index.close()
     index.close()
     assert repr(index) == f"Index({str(index.path)!r}, closed)"
     with pytest.raises(QueryError, match=r"the index is closed; open it again: longmatch.open"):
         index.search("fox")
+    index.close()
+    with pytest.raises(QueryError, match="the index is closed"):
+        index.refresh()
 
 
 @pytest.mark.parametrize(
@@ -333,12 +330,6 @@ def test_refresh_keeps_the_old_state_where_the_new_one_cannot_be_opened(index: l
         with pytest.raises(IndexDamaged, match=r"catalog\.sqlite"):
             reader.refresh()
         assert list(reader) == ["fox", "dog", "cat"]
-
-
-def test_a_closed_index_is_not_refreshed(index: longmatch.Index) -> None:
-    index.close()
-    with pytest.raises(QueryError, match="the index is closed"):
-        index.refresh()
 
 
 _EIPS = Path(__file__).resolve().parents[2] / "demo/corpus/eips"

@@ -40,13 +40,7 @@ def test_python_m_longmatch_is_the_command() -> None:
     assert run("-m", "longmatch", "--version").startswith("longmatch, version")
 
 
-PUBLIC = [
-    longmatch.Index.open,
-    longmatch.Index.search,
-    longmatch.Index.add,
-    longmatch.Index.remove,
-    longmatch.build,
-]
+PUBLIC = [longmatch.Index.open, longmatch.Index.search, longmatch.Index.add, longmatch.Index.remove, longmatch.build]
 
 
 def described(function: Callable[..., object]) -> dict[str, str]:

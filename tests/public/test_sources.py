@@ -136,14 +136,11 @@ def test_a_record_that_cannot_be_read_is_refused(record: dict[str, Any], columns
     assert str(raised.value).startswith(message)
 
 
-def test_an_id_is_looked_up_without_an_error() -> None:
+def test_an_id_is_looked_up_without_an_error_and_missing_values_are_known() -> None:
     assert record_id({"_id": 5}, Columns()) == "5"
     assert record_id({"doi": "x"}, Columns(id="doi")) == "x"
     assert record_id({"id": None}, Columns()) is None
     assert record_id({"id": [1]}, Columns()) is None
-
-
-def test_none_and_the_missing_values_of_tables_are_missing() -> None:
     assert all(map(is_missing, [None, float("nan"), np.float32("nan"), pandas.NA, pandas.NaT]))
     assert not any(map(is_missing, ["", 0, False]))
 
@@ -187,13 +184,10 @@ def test_one_dict_or_document_is_a_source(source: object) -> None:
     assert ids(source) == ["a"]
 
 
-def test_texts_without_id_that_come_again_are_left_out() -> None:
+def test_one_dict_or_records_with_an_id_are_never_left_out_and_texts_that_come_again_are() -> None:
     stream = read_source(["same", "other", "same", {"text": "same"}], Columns())
     assert len(list(stream.documents)) == 2
     assert stream.n_repeated == 2
-
-
-def test_records_with_an_id_are_never_left_out() -> None:
     named = [{"id": "text-1", "text": "x"}, {"id": "text-1", "text": "x"}]
     assert ids(named) == ["text-1", "text-1"]
 
@@ -276,12 +270,9 @@ def test_a_source_of_another_kind_is_refused_before_it_is_read(source: object, m
     assert str(raised.value).startswith(message)
 
 
-def test_an_open_file_is_refused(papers: Path) -> None:
+def test_an_open_file_and_a_record_of_another_type_later_on_are_refused(papers: Path) -> None:
     with (papers / "one.md").open() as lines, pytest.raises(DocumentError, match="an open file; pass its path"):
         read_source(lines, Columns())
-
-
-def test_a_record_of_another_type_later_on_is_an_error_too() -> None:
     stream = read_source(["text", 5], Columns())
     with pytest.raises(DocumentError, match="record 1 is int"):
         list(stream.documents)

@@ -112,11 +112,15 @@ def test_batches_join_to_one_table(index: Index, what: What, monkeypatch: pytest
     assert index_export(index.snapshot, what).table().equals(at_once)
 
 
-def test_no_documents_are_an_empty_table_of_the_same_columns(index: Index) -> None:
+def test_a_table_of_no_documents_or_hits_has_the_same_columns(index: Index) -> None:
     nothing = np.empty(0, np.int64)
     for what in ("documents", "sections", "vectors"):
         table = index_export(index.snapshot, what, nothing).table()  # type: ignore[arg-type]
         assert (table.num_rows, table.schema) == (0, index_export(index.snapshot, what).schema)  # type: ignore[arg-type]
+    results = [index.search("doc003", Request(k=2)), index.search("doc003", Request(where="year > 9999"))]
+    tables = [part_export([one]).table() for one in results]
+    assert tables[1].num_rows == 0 and tables[0].schema == tables[1].schema
+    assert part_export(results).table().num_rows == tables[0].num_rows
 
 
 def test_parts_of_a_result_are_rows_that_sum_to_the_scores(index: Index) -> None:
@@ -126,13 +130,6 @@ def test_parts_of_a_result_are_rows_that_sum_to_the_scores(index: Index) -> None
     for hit in result:
         own = [row["contribution"] for row in table.to_pylist() if row["doc_id"] == hit.doc_id]
         assert sum(own) == pytest.approx(hit.score, abs=1e-5)
-
-
-def test_parts_of_no_hits_have_the_same_columns(index: Index) -> None:
-    results = [index.search("doc003", Request(k=2)), index.search("doc003", Request(where="year > 9999"))]
-    tables = [part_export([one]).table() for one in results]
-    assert tables[1].num_rows == 0 and tables[0].schema == tables[1].schema
-    assert part_export(results).table().num_rows == tables[0].num_rows
 
 
 def test_a_filter_chooses_documents(built_folder: Path) -> None:

@@ -43,17 +43,12 @@ def opened_evidence(page: lxml.html.HtmlElement) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_link_to_a_folded_match_opens_its_hit(report: Path, tmp_path: Path) -> None:
-    page, log = opened(report, "q1-h2-match-1", tmp_path)
-    assert opened_evidence(page) == [
-        "q1-h1-evidence",
-        "q1-h2-evidence",
-    ]
-    assert "CONSOLE" not in log
-
-
-@pytest.mark.slow
-def test_a_report_without_a_place_shows_the_first_hit(report: Path, tmp_path: Path) -> None:
-    page, log = opened(report, "", tmp_path)
-    assert opened_evidence(page) == ["q1-h1-evidence"]
+@pytest.mark.parametrize(
+    ("place", "evidence"),
+    [("q1-h2-match-1", ["q1-h1-evidence", "q1-h2-evidence"]), ("", ["q1-h1-evidence"])],
+    ids=["a link to a folded match opens its hit", "without a place the first hit is shown"],
+)
+def test_a_link_opens_the_evidence_of_its_hit(report: str, tmp_path: Path, place: str, evidence: list[str]) -> None:
+    page, log = opened(report, place, tmp_path)
+    assert opened_evidence(page) == evidence
     assert "CONSOLE" not in log

@@ -32,10 +32,7 @@ def changes(old: Document, new: Document) -> Changes:
 
 def texts(found: Changes) -> list[tuple[str, str]]:
     return [
-        (
-            found.query.text[one.query.start : one.query.stop],
-            found.target.text[one.target.start : one.target.stop],
-        )
+        (found.query.text[one.query.start : one.query.stop], found.target.text[one.target.start : one.target.stop])
         for one in found.changes
     ]
 

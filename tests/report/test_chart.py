@@ -57,10 +57,13 @@ def test_a_cell_has_the_sentence_its_words_and_its_contribution(chart: Chart) ->
     assert cell.contribution == pytest.approx(sum(pair.contribution for pair in pairs))
 
 
-def test_a_row_that_matches_nothing_is_empty(chart: Chart) -> None:
+def test_a_row_that_matches_nothing_or_less_than_the_least_contribution_is_empty(chart: Chart) -> None:
     assert [row.label for row in chart.rows] == ["Animals", "Rest"]
     assert chart.rows[1].cells[0] is None
     assert chart.shown(0) <= chart.result.hits[0].score + 1e-6
+    raised = claim_chart(chart.result, (0, 1), least=1.0)
+    assert [row.cells for row in raised.rows] == [(None,) * len(chart.result.hits)] * 2
+    assert "--least 0" in raised.rule and "--least 0" not in chart.rule
 
 
 def test_a_cell_that_does_not_stand_out_from_unrelated_documents_is_empty(chart: Chart) -> None:
@@ -96,21 +99,12 @@ def test_a_row_has_the_whole_claim_and_a_cancelled_one_is_empty(chart: Chart) ->
     assert rows[1].cells == (None,) * len(chart.result.hits)
 
 
-def test_less_than_the_least_contribution_is_empty(chart: Chart) -> None:
-    raised = claim_chart(chart.result, (0, 1), least=1.0)
-    assert [row.cells for row in raised.rows] == [(None,) * len(chart.result.hits)] * 2
-    assert "--least 0" in raised.rule and "--least 0" not in chart.rule
-
-
-def test_csv_has_a_line_for_each_row_and_five_columns_for_each_hit(chart: Chart) -> None:
+def test_csv_has_a_line_for_each_row_and_its_passages_are_no_formulas(chart: Chart) -> None:
     first, second = csv.DictReader(io.StringIO(chart_csv(chart)))
     assert first["foxes passage"] == "Old foxes cross the wide river at night."
     (cell,) = chart.rows[0].cells
     assert cell is not None and np.float32(first["foxes contribution"]) == np.float32(cell.contribution)
     assert (second["label"], second["foxes passage"], second["foxes contribution"]) == ("Rest", "", "")
-
-
-def test_passages_in_csv_are_no_formulas(chart: Chart) -> None:
     row = replace(chart.rows[0], label="=1+1", text="-2 degrees")
     (line,) = csv.DictReader(io.StringIO(chart_csv(replace(chart, rows=(row,)))))
     assert (line["label"], line["text"]) == ("'=1+1", "'-2 degrees")
@@ -146,12 +140,14 @@ def document(n_sections: int) -> Document:
     return make_document("d", [(f"Part {number}", "fox and river. ") for number in range(n_sections)])
 
 
-def test_cells_are_shaded_by_the_root_of_their_share() -> None:
+def test_cells_are_shaded_by_the_root_of_their_share_and_a_hit_without_parts_has_an_empty_map() -> None:
     pairs = [SectionPair(1, 0, 0.08, ()), SectionPair(0, 1, 0.02, ()), SectionPair(0, 2, 0.0199, ())]
     found = section_map(document(2), document(3), pair_columns(pairs), [(1, 0)])
     assert (found.n_rows, found.n_columns, found.cell, found.most) == (2, 3, 24, 0.08)
     assert found.shades == ((4, "M24 0h48v24h-48z"), (8, "M0 24h24v24h-24z"))
     assert found.cells == ((1, 0, 0.08), (0, 1, 0.02), (0, 2, 0.0199))
+    found = section_map(document(1), document(1), pair_columns([]), [])
+    assert (found.shades, found.shown, found.most) == ((), (), 0.0)
 
 
 def test_matches_that_are_shown_are_numbered_and_named() -> None:
@@ -170,11 +166,6 @@ def test_a_large_map_names_as_many_rows_as_there_is_room_for() -> None:
     assert [label.text for label in found.rows][:2] == ["1 Part 0", "6 Part 5"]
     assert len(found.shades) == 1
     assert (len(found.cells), found.n_cells) == (MOST_CELLS, 45_000)
-
-
-def test_a_hit_without_parts_has_an_empty_map() -> None:
-    found = section_map(document(1), document(1), pair_columns([]), [])
-    assert (found.shades, found.shown, found.most) == ((), (), 0.0)
 
 
 TEXT = "The old fox crosses the wide river."

@@ -160,14 +160,11 @@ def test_keys_are_unique_without_case() -> None:
     assert [one.key for one in found] == ["a-b", "a-b-2", "A-b-3", "document", "document-2"]
 
 
-def test_a_document_that_two_queries_find_is_one_reference() -> None:
+def test_a_document_that_two_queries_find_is_one_reference_and_no_hits_are_none() -> None:
     text = ris([result(("d", "T", {}), ("e", "U", {})), result(("e", "U", {}), query="Other")])
     assert re.findall("ID  - (.*)\r", text) == ["d", "e"]
     note = "longmatch: rank 2, score 0.2500 for My draft; longmatch: rank 1, score 0.5000 for Other"
     assert f"N1  - {note}\r\n" in text
-
-
-def test_no_hits_are_no_references() -> None:
     assert bibtex([result()]) == ris([result()]) == ""
 
 
@@ -195,30 +192,24 @@ def test_a_line_is_cut_to_a_width(text: str, width: int, shown: str) -> None:
     assert columns(shown) <= width
 
 
-def test_a_cut_keeps_the_styles() -> None:
+def test_a_cut_is_made_between_characters_and_keeps_the_styles() -> None:
     whole = line("the ", Run("quick", Style.MATCH), " fox")
     assert cut(whole, 8) == (Run("the "), Run("qui…", Style.MATCH))
     assert cut(whole, 10) == (Run("the "), Run("quick…", Style.MATCH))
     assert cut(whole, 13) == whole
+    assert cut_text("狐狸", 3) == "狐"
 
 
 def test_line_breaks_become_blanks_and_control_characters_are_replaced() -> None:
     assert plain([line("a\x1b[31mb\nc")]) == "a\ufffd[31mb c"
 
 
-def test_padding_counts_wide_characters() -> None:
-    assert plain([pad(line("狐"), 4)]) == "狐  "
-
-
-def test_text_is_cut_between_characters() -> None:
-    assert cut_text("狐狸", 3) == "狐"
-
-
-def test_a_table_is_as_wide_as_its_cells() -> None:
+def test_a_table_is_as_wide_as_its_cells_and_its_padding_counts_wide_characters() -> None:
     rows = [("年", "2019"), ("venue", "ACL")]
     assert plain(table(rows)) == "年     2019\nvenue  ACL"
     assert plain(table(rows, head=("a", "b"))).splitlines()[0] == "a      b"
     assert table([]) == []
+    assert plain([pad(line("狐"), 4)]) == "狐  "
 
 
 def test_a_count_agrees_with_its_noun() -> None:

@@ -128,14 +128,15 @@ def test_a_result_of_an_index_without_all_vectors_is_valid(
     assert {hit["has_vectors"] for hit in result["hits"]} == {True, False}
 
 
-def test_a_filtered_result_is_valid(index: Index, corpus: list[Document]) -> None:
+def test_a_filtered_result_and_one_without_hits_are_valid_and_csv_of_no_hits_is_a_header(
+    index: Index, corpus: list[Document]
+) -> None:
     result = check(index.search(corpus[3], Request(where="topic = 3 and year > 2005", with_itself=True)).to_dict())
     assert {hit["metadata"]["topic"] for hit in result["hits"]} == {3}
-
-
-def test_a_result_without_hits_is_valid(index: Index, corpus: list[Document]) -> None:
     result = check(index.search(corpus[3], Request(where="topic = 99", with_itself=True)).to_dict())
     assert (result["hits"], result["n_found"], result["n_searched"]) == ([], 0, 0)
+    nothing = index.search(corpus[3], Request(where="topic = 99", with_itself=True))
+    assert render([Answer(nothing)], "csv", 2) == ",".join(PART_COLUMNS) + "\n"
 
 
 def test_a_pooled_query_is_valid_and_partial(
@@ -306,8 +307,3 @@ def test_other_values_stay_as_they_are(value: object) -> None:
 @pytest.mark.parametrize(("value", "cell"), [(0.10000000149011612, "0.1"), (-1.5, "-1.5"), (1 / 3, "0.33333334")])
 def test_floats_have_the_digits_of_single_precision(value: float, cell: str) -> None:
     assert as_cell(value) == cell
-
-
-def test_csv_of_no_hits_is_a_header(index: Index, corpus: list[Document]) -> None:
-    nothing = index.search(corpus[3], Request(where="topic = 99", with_itself=True))
-    assert render([Answer(nothing)], "csv", 2) == ",".join(PART_COLUMNS) + "\n"

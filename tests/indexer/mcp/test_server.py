@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from click.testing import CliRunner
 
 import longmatch
-from engine.errors import install_command
 from engine.index import Index
 from engine.search.request import Request
 from engine.text.document import Document
-from indexer.cli import main
 
 pytest.importorskip("mcp")
 
@@ -37,7 +34,9 @@ def with_client(server: object, use: Callable[[Client], Awaitable[ValueT]]) -> V
     return asyncio.run(run())
 
 
-def test_tools_have_descriptions_and_bounds(index: Index) -> None:
+def test_tools_have_bounds_give_the_hits_and_errors_with_the_next_step(index: Index) -> None:
+    expected = [(hit.doc_id, hit.score) for hit in index.search("doc003", Request(k=3))]
+
     async def use(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert sorted(tools) == ["describe_index", "read_document", "search_similar", "search_text"]
@@ -45,21 +44,8 @@ def test_tools_have_descriptions_and_bounds(index: Index) -> None:
         k = tools["search_text"].input_schema["properties"]["k"]
         assert (k["minimum"], k["maximum"], k["default"]) == (1, 50, 5)
         assert tools["search_text"].input_schema["required"] == ["text"]
-
-    with_client(mcp_server(index), use)
-
-
-def test_a_search_over_the_protocol_gives_the_hits(index: Index) -> None:
-    async def use(client: Client) -> None:
         found = (await client.call_tool("search_similar", {"doc_id": "doc003", "k": 3})).structured_content
         assert [(hit["doc_id"], hit["score"]) for hit in found["hits"]] == expected
-
-    expected = [(hit.doc_id, hit.score) for hit in index.search("doc003", Request(k=3))]
-    with_client(mcp_server(index), use)
-
-
-def test_an_error_of_a_tool_reaches_the_client_with_the_next_step(index: Index) -> None:
-    async def use(client: Client) -> None:
         failed = await client.call_tool("read_document", {"doc_id": "nope"})
         assert failed.is_error
         folder = index.snapshot.folder
@@ -84,10 +70,3 @@ def test_the_command_serves_standard_input_and_output(tmp_path: Path, corpus: li
         assert [hit["doc_id"] for hit in found["hits"]] == ["doc003"]
 
     with_client(stdio_client(parameters), use)
-
-
-def test_the_error_names_a_missing_package(built_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    result = CliRunner().invoke(main, ["mcp", str(built_folder)])
-    assert result.exit_code == 1
-    assert result.stderr == f"Error: longmatch mcp needs mcp; install it: {install_command('mcp', 'mcp')}\n"

@@ -56,11 +56,17 @@ def test_a_section_of_a_hit_can_be_read(tools: Tools, index: Index) -> None:
     assert read["text"] == index.document(hit["doc_id"]).text[section.start : section.stop]
 
 
-def test_a_document_lists_its_sections(tools: Tools, corpus: list[Document]) -> None:
+def test_a_document_lists_its_sections_and_one_that_is_not_there_is_refused(
+    tools: Tools, corpus: list[Document]
+) -> None:
     read = tools.read_document("doc003")
     assert [section["heading"] for section in read["sections"]] == ["part one", "part two", "part three"]
     assert sum(section["characters"] for section in read["sections"]) == len(corpus[3].text)
     assert read["metadata"] == corpus[3].metadata
+    with pytest.raises(EngineError, match="'doc003' has sections 1 to 3, not 4"):
+        tools.read_document("doc003", 4)
+    with pytest.raises(EngineError, match="start is -1; give 0"):
+        tools.read_document("doc003", 1, -1)
 
 
 def test_parts_of_a_long_section_join_to_it(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,9 +79,13 @@ def test_parts_of_a_long_section_join_to_it(tools: Tools, monkeypatch: pytest.Mo
     assert text == whole and len(whole) > 100
 
 
-def test_a_file_can_be_the_query(tools: Tools, index: Index, corpus: list[Document]) -> None:
+def test_a_file_can_be_the_query_where_the_server_has_a_folder(
+    tools: Tools, index: Index, corpus: list[Document]
+) -> None:
     found = tools.search_file("draft.md", 3, k=1)
     assert found["query"] == "A draft" and found["hits"][0]["doc_id"] == "doc003"
+    with pytest.raises(EngineError, match="start the server with --files FOLDER"):
+        Tools(index, DocumentReader()).search_file("draft.md", 3)
 
 
 @pytest.mark.parametrize("path", ["../secret.md", "link.md", "/etc/hostname", "no.md", ".", "\0", "a" * 5_000])
@@ -84,19 +94,7 @@ def test_files_outside_of_the_folder_are_refused(tools: Tools, path: str) -> Non
         tools.search_file(path, 3)
 
 
-def test_without_a_folder_no_file_is_read(index: Index) -> None:
-    with pytest.raises(EngineError, match="start the server with --files FOLDER"):
-        Tools(index, DocumentReader()).search_file("draft.md", 3)
-
-
 def test_fields_for_filters_are_listed(tools: Tools) -> None:
     about = tools.describe_index()
     assert (about["name"], about["documents"]) == ("corpus.lm", 60)
     assert {"name": "topic", "types": ("number",), "n_documents": 60, "examples": (0, 9)} in about["fields"]
-
-
-def test_a_section_that_is_not_there_is_refused(tools: Tools) -> None:
-    with pytest.raises(EngineError, match="'doc003' has sections 1 to 3, not 4"):
-        tools.read_document("doc003", 4)
-    with pytest.raises(EngineError, match="start is -1; give 0"):
-        tools.read_document("doc003", 1, -1)

@@ -143,15 +143,12 @@ def test_a_matrix_is_that_of_python(client: TestClient, index: Index) -> None:
     assert [one["heading"] for one in answer["target"]["sections"]] == ["part one", "part two", "part three"]
 
 
-def test_documents_are_listed_in_pages(client: TestClient) -> None:
+def test_documents_are_listed_in_pages_and_come_with_sections_and_text(client: TestClient, index: Index) -> None:
     whole = client.get("/v1/documents", params={"where": "family = 'odd'", "limit": 1000}).json()
     page = client.get("/v1/documents", params={"where": "family = 'odd'", "limit": 2, "offset": 3}).json()
     assert whole["n_documents"] == page["n_documents"] == 30
     assert page["documents"] == whole["documents"][3:5]
     assert [one["id"] for one in page["documents"]] == ["doc007", "doc009"]
-
-
-def test_a_document_comes_with_sections_and_text(client: TestClient, index: Index) -> None:
     answer = client.get("/v1/documents/doc003").json()
     document = index.document("doc003")
     assert answer["text"] == document.text
@@ -159,58 +156,62 @@ def test_a_document_comes_with_sections_and_text(client: TestClient, index: Inde
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "status", "code"),
+    ("body", "status", "code", "message"),
     [
-        ("POST", "/v1/search", b"{", 422, "invalid_request"),
-        ("POST", "/v1/search", b"[" * 40_000, 400, "bad_request"),
-        ("POST", "/v1/search", b"", 422, "invalid_request"),
-        ("POST", "/v1/search", b"{}", 422, "invalid_request"),
-        ("POST", "/v1/search", b'{"text": "one", "doc_id": "doc003"}', 422, "invalid_request"),
-        ("POST", "/v1/search", b'{"text": 3}', 422, "invalid_request"),
-        ("POST", "/v1/search", b'{"text": "one", "k": NaN}', 422, "invalid_request"),
-        ("POST", "/v1/search", b'{"text": "one", "k": true}', 422, "invalid_request"),
-        ("POST", "/v1/search", b'{"text": "one", "k": 100000}', 422, "invalid_request"),
-        ("POST", "/v1/search", b'{"text": "one", "unknown": 1}', 422, "invalid_request"),
-        ("POST", "/v1/search", b'{"text": "\\ud800"}', 422, "invalid_request"),
-        ("POST", "/v1/search", b'{"doc_id": "\\ud800"}', 422, "invalid_request"),
-        ("POST", "/v1/search", b'{"text": "one", "where": "title = \'\\ud800\'"}', 422, "invalid_request"),
-        ("POST", "/v1/search", b'{"text": "one", "where": {"title": "\\ud800"}}', 400, "bad_request"),
-        ("POST", "/v1/search", b'{"text": ""}', 422, "document_unreadable"),
-        ("POST", "/v1/search", b'{"document": {"sections": []}}', 422, "document_unreadable"),
-        ("POST", "/v1/search", b'{"text": "one", "where": {"year": NaN}}', 400, "bad_query"),
-        ("POST", "/v1/search", b'{"text": "one", "where": "year >"}', 400, "bad_query"),
-        ("POST", "/v1/search", b'{"text": "one", "where": "colour = 1"}', 400, "bad_query"),
-        ("POST", "/v1/search", b'{"text": "one", "where": %s1%s}' % (b'{"$not": ' * 400, b"}" * 400), 400, "bad_query"),
-        ("POST", "/v1/search", b'{"doc_id": "nothing"}', 404, "no_such_document"),
-        ("POST", "/v1/search", b'{"text": "one", "without": ["nothing"]}', 404, "no_such_document"),
-        ("POST", "/v1/search/file", b"no form", 422, "invalid_request"),
-        ("GET", "/v1/documents/nothing", b"", 404, "no_such_document"),
-        ("GET", "/v1/documents/..%2F..%2Fetc%2Fpasswd", b"", 404, "no_such_document"),
-        ("GET", "/v1/documents?limit=-1", b"", 422, "invalid_request"),
-        ("GET", "/v2/search", b"", 404, "no_such_path"),
-        ("DELETE", "/v1/documents", b"", 405, "method_not_allowed"),
+        (b"", 422, "invalid_request", "body: it is missing"),
+        (b"{", 422, "invalid_request", "body.1: it is not JSON: Expecting property name enclosed in double quotes"),
+        (b"[]", 422, "invalid_request",
+         "body: it must be a JSON object, sent with Content-Type: application/json"),
+        (b"[" * 40_000, 400, "bad_request", None),
+        (b"{}", 422, "invalid_request", None),
+        (b'{"text": "one", "doc_id": "doc003"}', 422, "invalid_request",
+         "body: give one of text, document and doc_id, not text and doc_id"),
+        (b'{"text": 3}', 422, "invalid_request", None),
+        (b'{"text": "one", "k": 0}', 422, "invalid_request", "body.k: it must be greater than or equal to 1"),
+        (b'{"text": "one", "k": NaN}', 422, "invalid_request", None),
+        (b'{"text": "one", "k": true}', 422, "invalid_request", None),
+        (b'{"text": "one", "k": 100000}', 422, "invalid_request", None),
+        (b'{"text": "one", "k": 3, "mode": "novelty"}', 400, "bad_query", "k is for rankings of documents"),
+        (b'{"text": "one", "txt": 1}', 422, "invalid_request", "body.txt: there is no such field"),
+        (b'{"text": "\\ud800"}', 422, "invalid_request", None),
+        (b'{"doc_id": "\\ud800"}', 422, "invalid_request", None),
+        (b'{"text": "one", "where": "title = \'\\ud800\'"}', 422, "invalid_request", None),
+        (b'{"text": "one", "where": {"title": "\\ud800"}}', 400, "bad_request", None),
+        (b'{"text": ""}', 422, "document_unreadable", None),
+        (b'{"document": {"sections": []}}', 422, "document_unreadable", None),
+        (b'{"text": "one", "where": {"year": NaN}}', 400, "bad_query", None),
+        (b'{"text": "one", "where": "year >"}', 400, "bad_query", None),
+        (b'{"text": "one", "where": "colour = 1"}', 400, "bad_query", None),
+        (b'{"text": "one", "where": %s1%s}' % (b'{"$not": ' * 400, b"}" * 400), 400, "bad_query", None),
+        (b'{"doc_id": "nothing"}', 404, "no_such_document", None),
+        (b'{"text": "one", "without": ["nothing"]}', 404, "no_such_document", None),
     ],
-)
-def test_bad_requests_are_refused_with_errors_in_json(
-    client: TestClient, method: str, path: str, body: bytes, status: int, code: str
+)  # fmt: skip
+def test_a_bad_search_is_refused_with_the_field_and_its_fault(
+    client: TestClient, body: bytes, status: int, code: str, message: str | None
 ) -> None:
-    refused(client.request(method, path, content=body, headers={"content-type": "application/json"}), status, code)
+    response = client.post("/v1/search", content=body, headers={"content-type": "application/json"})
+    assert refused(response, status, code) == message or message is None
 
 
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("method", "path", "status", "code"),
     [
-        ("", "body: it is missing"),
-        ("{bad", "body.1: it is not JSON: Expecting property name enclosed in double quotes"),
-        ("[]", "body: it must be a JSON object, sent with Content-Type: application/json"),
-        ('{"txt": "one"}', "body.txt: there is no such field"),
-        ('{"text": "one", "doc_id": "doc003"}', "body: give one of text, document and doc_id, not text and doc_id"),
-        ('{"text": "one", "k": 0}', "body.k: it must be greater than or equal to 1"),
+        ("POST", "/v1/search/file", 422, "invalid_request"),
+        ("GET", "/v1/documents/nothing", 404, "no_such_document"),
+        ("GET", "/v1/documents/..%2F..%2Fetc%2Fpasswd", 404, "no_such_document"),
+        ("GET", "/v1/documents?limit=-1", 422, "invalid_request"),
+        ("GET", "/v2/search", 404, "no_such_path"),
+        ("DELETE", "/v1/documents", 405, "method_not_allowed"),
     ],
 )
-def test_refusals_name_the_field_and_its_fault(client: TestClient, body: str, message: str) -> None:
-    response = client.post("/v1/search", content=body, headers={"content-type": "application/json"})
-    assert refused(response, 422, "invalid_request") == message
+def test_bad_requests_are_refused_with_errors_in_json(
+    client: TestClient, method: str, path: str, status: int, code: str
+) -> None:
+    headers = {"content-type": "application/json"}
+    refused(
+        client.request(method, path, content=b"no form" if method == "POST" else b"", headers=headers), status, code
+    )
 
 
 def bomb() -> bytes:
@@ -268,11 +269,6 @@ def test_novelty_is_that_of_python(client: TestClient, index: Index) -> None:
     assert str(Path(index.snapshot.folder).parent) not in json.dumps(answer)
 
 
-def test_options_of_rankings_are_refused_with_novelty(client: TestClient) -> None:
-    message = refused(client.post("/v1/search", json={"text": TEXT, "mode": "novelty", "k": 3}), 400, "bad_query")
-    assert message == "k is for rankings of documents"
-
-
 def test_an_index_is_described_with_its_fields(client: TestClient) -> None:
     found = client.get("/v1/index").json()
     fields = {one["name"]: one for one in found.pop("fields")}
@@ -288,12 +284,9 @@ def test_an_index_is_described_with_its_fields(client: TestClient) -> None:
     assert sorted(fields) == ["family", "tags", "topic", "year"]
 
 
-def test_values_of_a_field_come_with_their_documents(client: TestClient) -> None:
+def test_values_of_a_field_come_with_their_documents_and_of_an_unknown_one_not(client: TestClient) -> None:
     found = client.get("/v1/values", params={"field": "tags", "containing": "N"}).json()
     assert found == {"field": "tags", "values": [{"value": f"n{one}", "documents": 20} for one in range(3)]}
-
-
-def test_an_unknown_field_has_no_values(client: TestClient) -> None:
     assert client.get("/v1/values", params={"field": "nothing"}).json() == {"field": "nothing", "values": []}
 
 

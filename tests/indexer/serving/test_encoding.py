@@ -67,7 +67,7 @@ def test_a_closed_encoder_refuses() -> None:
         shared.encode(DOCUMENTS)
 
 
-def test_tokens_are_counted_over_several_steps() -> None:
+def test_tokens_are_counted_over_several_steps_up_to_what_was_expected() -> None:
     progress, share = Progress(), 0.0
     progress.expect(Subject.CANDIDATES, 100)
     with progress.encoding(60, lambda: share):
@@ -77,9 +77,6 @@ def test_tokens_are_counted_over_several_steps() -> None:
     with progress.encoding(40, lambda: share):
         assert progress.state == State(Stage.ENCODING, Subject.CANDIDATES, 80, 100)
     assert progress.state == State(Stage.SEARCHING)
-
-
-def test_no_more_tokens_are_shown_than_were_expected() -> None:
     progress = Progress()
     progress.expect(Subject.QUERY, 100)
     with progress.encoding(130, lambda: 0.9):

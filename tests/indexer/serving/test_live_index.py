@@ -130,13 +130,10 @@ def test_an_index_of_words_alone_needs_no_encoder(tmp_path: Path, corpus: list[D
     live.close()
 
 
-def test_a_request_before_the_index_is_loaded_is_refused(folder: Path) -> None:
+def test_an_index_that_is_not_loaded_or_not_there_is_refused(folder: Path, tmp_path: Path) -> None:
     live = LiveIndex(folder, SETTINGS, FakeEncoder())
     with pytest.raises(Refusal, match="is being loaded"), live.lease():
         pass
     live.close()
-
-
-def test_a_folder_without_an_index_is_refused(tmp_path: Path) -> None:
     with pytest.raises(IndexMismatch, match="holds no index"):
         LiveIndex(tmp_path, SETTINGS)

@@ -310,11 +310,7 @@ def test_stop_ends_a_search_and_the_next_one_runs(browser: Browser, tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "shown"),
-    [
-        ("year >=", "filter"),
-        ("yeer = 1", "no document has the field 'yeer'"),
-        ("title = '", "filter"),
-    ],
+    [("year >=", "filter"), ("yeer = 1", "no document has the field 'yeer'"), ("title = '", "filter")],
 )
 def test_an_error_names_what_is_wrong_with_the_filter(browser: Browser, base: str, where: str, shown: str) -> None:
     with opened_page(browser, base) as (page, seen):
@@ -439,8 +435,7 @@ def short_draft(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # A scheme sets colours alone, so each width is laid out in one. Both schemes and the widest and narrowest layout are
 # judged by axe-core, which takes most of the time.
 LOOKS = pytest.mark.parametrize(
-    ("width", "scheme", "by_axe"),
-    [(390, "light", True), (820, "light", False), (1440, "dark", True)],
+    ("width", "scheme", "by_axe"), [(390, "light", True), (820, "light", False), (1440, "dark", True)]
 )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from engine.errors import StorageError, install_command
+from engine.errors import StorageError
 from indexer.cli import main
 from indexer.serving.app import serve
 from indexer.serving.settings import ServerSettings
@@ -82,9 +82,3 @@ def test_an_address_that_others_can_reach_needs_a_token(words_folder: Path, monk
     monkeypatch.delenv("LONGMATCH_TOKEN", raising=False)
     run = CliRunner().invoke(main, ["serve", str(words_folder), "--host", "0.0.0.0"])
     assert run.exit_code == 1 and "--token-file FILE or set LONGMATCH_TOKEN" in run.output
-
-
-def test_the_error_names_a_missing_package(words_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.cli.serve.find_spec", lambda _: None)
-    run = CliRunner().invoke(main, ["serve", str(words_folder)])
-    assert run.output == f"Error: longmatch serve needs FastAPI; install it: {install_command('serve', '')}\n"
