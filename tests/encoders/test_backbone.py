@@ -27,12 +27,16 @@ def backbone(bert_folder: Path) -> Backbone:
     return Backbone(bert_folder, device="cpu", dtype=torch.float32)
 
 
-def test_a_vector_is_the_unit_mean_of_the_hidden_states(backbone: Backbone, bert_folder: Path) -> None:
+def test_a_vector_is_the_unit_mean_of_the_hidden_states_and_no_sequences_have_none(
+    backbone: Backbone, bert_folder: Path
+) -> None:
     ids = backbone.tokenizer.tokenize(["the quick brown fox"])[0][0]
     full = torch.tensor([[*backbone.tokenizer.prefix, *ids, *backbone.tokenizer.suffix]])
     with torch.inference_mode():
         mean = AutoModel.from_pretrained(bert_folder).eval()(full)[0][0].mean(0)
     np.testing.assert_allclose(backbone.encode([ids], 64)[0], (mean / mean.norm()).numpy(), atol=1e-6)
+    assert backbone.encode([], 64).shape == (0, 32)
+    assert backbone.tokenizer.tokenize([]) == []
 
 
 @pytest.mark.parametrize("budget", [1, 20, 60, 100_000])
@@ -41,11 +45,6 @@ def test_padding_and_batching_change_nothing_and_order_is_kept(backbone: Backbon
     sequences = [ids for ids, _ in backbone.tokenizer.tokenize(texts)]
     alone = np.concatenate([backbone.encode([sequence], 64) for sequence in sequences])
     np.testing.assert_allclose(backbone.encode(sequences, budget), alone, atol=2e-6)
-
-
-def test_no_sequences_give_no_vectors(backbone: Backbone) -> None:
-    assert backbone.encode([], 64).shape == (0, 32)
-    assert backbone.tokenizer.tokenize([]) == []
 
 
 def test_offsets_point_at_the_words_whatever_stands_between(backbone: Backbone) -> None:

@@ -103,20 +103,14 @@ def permuted(section: PlacedSection) -> PlacedSection:
     return (section[2], section[0], section[1])
 
 
-def test_with_ids_follow_the_state_of_a_chunk_is_the_same_wherever_it_stands(encoder: ColdeEncoder) -> None:
+def test_ids_follow_or_are_new_when_chunks_change_places(encoder: ColdeEncoder) -> None:
     section = place([A])[0]
     with torch.inference_mode():
         states, shuffled = encoder.section_states([section, permuted(section)])
     torch.testing.assert_close(shuffled, states[[2, 0, 1]], atol=1e-6, rtol=0)
-
-
-def test_with_ids_new_the_state_of_a_chunk_depends_on_its_new_place(encoder: ColdeEncoder) -> None:
     with torch.inference_mode():
         states, shuffled = encoder.section_states([place([A])[0], place([(A[2], A[0], A[1])])[0]])
     assert (shuffled - states[[2, 0, 1]]).abs().amax(dim=1).min() > 1e-3
-
-
-def test_with_ids_follow_two_sections_change_places_and_nothing_else(encoder: ColdeEncoder) -> None:
     placed = place([A, B])
     torch.testing.assert_close(vectors(encoder, placed[::-1]), vectors(encoder, placed).flip(0), atol=1e-6, rtol=0)
     renumbered = vectors(encoder, place([B, A]))  # ids_new: the section that was second now has number 0
@@ -204,12 +198,6 @@ def test_the_released_variant_reads_ten_chunks_of_each_section_in_training(bert_
     assert [len(part) for part in encoder.split(segmented, 1)] == [10]
 
 
-@pytest.mark.parametrize(("variant", "most"), [(Variant.PAPER, 64), (Variant.RELEASED, 10), (Variant.FIXED, 16)])
-def test_the_limit_of_chunks_in_training_depends_on_the_variant(variant: Variant, most: int) -> None:
-    assert ColdeConfig(variant).training_chunks == most
-    assert ColdeConfig(variant, max_chunks=3).training_chunks == 3
-
-
 def test_the_released_variant_reads_ten_chunks_and_coverage_counts_them(bert_folder: Path) -> None:
     encoder = tiny_colde(bert_folder, replace(COLDE, variant=Variant.RELEASED))
     encoded = encoder.encode([make_document("d", "fox " * 300)])[0]
@@ -218,7 +206,13 @@ def test_the_released_variant_reads_ten_chunks_and_coverage_counts_them(bert_fol
     assert encoder.encode([make_document("d", "fox " * 100)])[0].coverage.share == 1
 
 
-def test_the_released_variant_adds_section_and_chunk_numbers_to_every_token_id(bert_folder: Path) -> None:
+@pytest.mark.parametrize(("variant", "most"), [(Variant.PAPER, 64), (Variant.RELEASED, 10), (Variant.FIXED, 16)])
+def test_the_limit_of_chunks_in_training_depends_on_the_variant(variant: Variant, most: int) -> None:
+    assert ColdeConfig(variant).training_chunks == most
+    assert ColdeConfig(variant, max_chunks=3).training_chunks == 3
+
+
+def test_the_released_variant_adds_numbers_to_every_token_id_within_the_vocabulary(bert_folder: Path) -> None:
     encoder = tiny_colde(bert_folder, replace(COLDE, variant=Variant.RELEASED))
     bert = AutoModel.from_pretrained(bert_folder).eval()
     tokenizer = encoder.backbone.tokenizer
@@ -227,10 +221,6 @@ def test_the_released_variant_adds_section_and_chunk_numbers_to_every_token_id(b
         state = encoder.section_states([(PlacedChunk([8, 9, 10], 1, 3),)])[0]
         expected = bert(input_ids=ids + 4, token_type_ids=torch.ones_like(ids)).pooler_output
     torch.testing.assert_close(state, expected, atol=1e-6, rtol=0)
-
-
-def test_shifted_ids_stay_in_the_vocabulary(bert_folder: Path) -> None:
-    encoder = tiny_colde(bert_folder, replace(COLDE, variant=Variant.RELEASED))
     last = encoder.backbone.model.config.vocab_size - 1
     with torch.inference_mode():
         states = encoder.section_states([(PlacedChunk([last], 0, 9),)])[0]

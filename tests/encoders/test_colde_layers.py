@@ -61,14 +61,19 @@ def test_a_colde_of_bert_base_has_114_million_weights() -> None:
     assert sum(weight.numel() for weight in weights) == 114_134_016
 
 
-def test_the_released_colde_has_a_wide_lstm_and_no_attention() -> None:
+def test_the_released_colde_has_one_wide_lstm_whose_last_step_is_the_section() -> None:
     with torch.device("meta"):
         layers = ColdeLayers(768, ColdeConfig(variant=Variant.RELEASED))
     lstm = 4 * 768 * (768 + 768) + 2 * 4 * 768
     assert sum(weight.numel() for weight in layers.parameters()) == lstm + 768 * 256 + 256
+    layers = layers_of(ColdeConfig(variant=Variant.RELEASED, projection_width=4))
+    states, mask = padded(3)
+    assert layers.lstm is not None
+    last = layers.projection(layers.lstm(states)[0][0, -1])
+    torch.testing.assert_close(layers(states, mask, torch.arange(1))[0][0], last / last.norm(), atol=1e-6, rtol=0)
 
 
-def test_attention_equals_the_equation() -> None:
+def test_attention_equals_the_equation_and_its_weights_the_mean_over_heads() -> None:
     attention = ChunkAttention(WIDTH, 2)
     queries, _ = padded(3, 3)
     keys, mask = padded(4, 2)
@@ -76,20 +81,11 @@ def test_attention_equals_the_equation() -> None:
     for row, length in enumerate((4, 2)):
         expected, _ = attention_of_torch(attention, queries[row], keys[row, :length])
         torch.testing.assert_close(found[row], expected, atol=1e-6, rtol=0)
-
-
-def test_attention_weights_are_the_mean_over_heads_and_sum_to_one() -> None:
     attention = ChunkAttention(WIDTH, 4)
     queries, keys = torch.randn(3, WIDTH), torch.randn(5, WIDTH)
     alpha = attention.weights(queries, keys)
     torch.testing.assert_close(alpha, attention_of_torch(attention, queries, keys)[1])
     torch.testing.assert_close(alpha.sum(dim=1), torch.ones(3))
-
-
-def test_heads_must_divide_the_width() -> None:
-    message = "^states 10 wide cannot be shared by 4 heads; choose heads that divide it$"
-    with pytest.raises(EncoderError, match=message):
-        ColdeLayers(10, ColdeConfig())
 
 
 def test_vectors_of_sections_and_chunks_equal_the_equation() -> None:
@@ -133,23 +129,12 @@ def test_without_lstm_a_section_is_the_projected_mean_of_its_chunks() -> None:
     assert layers.attention is None
 
 
-def test_the_released_section_is_the_last_step_of_one_lstm() -> None:
-    layers = layers_of(ColdeConfig(variant=Variant.RELEASED, projection_width=4))
-    states, mask = padded(3)
-    assert layers.lstm is not None
-    last = layers.projection(layers.lstm(states)[0][0, -1])
-    torch.testing.assert_close(layers(states, mask, torch.arange(1))[0][0], last / last.norm(), atol=1e-6, rtol=0)
-
-
-def test_positions_are_the_sum_of_two_embeddings() -> None:
+def test_positions_are_the_sum_of_two_embeddings_and_clamped_to_the_largest_trained() -> None:
     positions = Positions(WIDTH, 3, clamp=False).eval()
     found = positions(torch.tensor([0, 2, 5]), torch.tensor([4, 0, 99]))
     p, q = positions.sections.weight, positions.chunks.weight
     torch.testing.assert_close(found, torch.stack([p[0] + q[4], p[2] + q[0], p[2] + q[63]]))
     assert q.std().item() == pytest.approx(0.02, rel=0.1)
-
-
-def test_chunk_numbers_beyond_the_largest_trained_are_clamped_to_it() -> None:
     positions = Positions(WIDTH, 2, clamp=True)
     positions(torch.tensor([0, 0]), torch.tensor([1, 3]))
     positions.eval()
@@ -159,7 +144,10 @@ def test_chunk_numbers_beyond_the_largest_trained_are_clamped_to_it() -> None:
     assert positions.largest.item() == 3
 
 
-def test_a_pooler_is_created_only_on_request() -> None:
+def test_heads_must_divide_the_width_and_a_pooler_is_created_only_on_request() -> None:
     assert ColdeLayers(WIDTH, SMALL).pooler is None
     pooler = ColdeLayers(WIDTH, ColdeConfig(heads=2, pooling=Pooling.CLS), own_pooler=True).pooler
     assert pooler is not None and pooler.weight.shape == (WIDTH, WIDTH)
+    message = "^states 10 wide cannot be shared by 4 heads; choose heads that divide it$"
+    with pytest.raises(EncoderError, match=message):
+        ColdeLayers(10, ColdeConfig())

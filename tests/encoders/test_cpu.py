@@ -146,12 +146,6 @@ def test_an_index_of_the_bundled_encoder_stays_readable() -> None:
     assert read_sizes(bundled_folder()) is not None
 
 
-def test_bf16_is_refused_where_the_processor_lacks_it(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.encoders.cpu.cpu_has_bf16", lambda: False)
-    with pytest.raises(EncoderError, match="does not multiply bfloat16 natively"):
-        load_encoder(str(bert_folder), device="cpu", dtype="bfloat16")
-
-
 def test_without_openvino_torch_encodes(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert isinstance(load_encoder(str(bert_folder), device="cpu"), MeanEncoder)
@@ -265,6 +259,11 @@ def test_a_folder_that_takes_no_files_still_encodes(
     assert "is not writable" in caplog.text and not (folder / RANGES_FILE).exists()
 
 
-def test_int8_is_refused_where_torch_encodes(saved: dict[str, Path]) -> None:
+def test_a_precision_that_the_encoder_or_the_processor_lacks_is_refused(
+    saved: dict[str, Path], bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(EncoderError, match="int8 is for mean encoders over a BERT or a RoBERTa"):
         load_encoder(f"{saved['smith']}:int8")
+    monkeypatch.setattr("engine.encoders.cpu.cpu_has_bf16", lambda: False)
+    with pytest.raises(EncoderError, match="does not multiply bfloat16 natively"):
+        load_encoder(str(bert_folder), device="cpu", dtype="bfloat16")

@@ -87,13 +87,10 @@ def test_a_whole_number_is_accepted_for_a_float() -> None:
     assert (made.dropout, type(made.dropout), made.pooling) == (0.0, float, Pooling.CLS)
 
 
-def test_an_error_of_the_configuration_itself_names_the_file() -> None:
+def test_an_error_of_the_configuration_names_the_file_and_shortens_the_value() -> None:
     with pytest.raises(EncoderError) as raised:
         read_configuration(Sizes, {"heads": 7, "dropout": 0, "tied": True, "pooling": "cls"}, Path("f.json"))
     assert str(raised.value) == "f.json: heads is 7; take another number"
-
-
-def test_a_long_value_is_shortened_in_the_error() -> None:
     with pytest.raises(EncoderError) as raised:
         read_configuration(Sizes, {"heads": "x" * 10_000}, Path("f.json"))
     assert len(str(raised.value)) < 200
@@ -124,12 +121,13 @@ def test_a_link_that_leads_to_no_file_is_an_encoder_error(tmp_path: Path, target
         read_json(tmp_path / "f.json")
 
 
-def test_the_released_smith_has_its_oddities_and_the_fixed_one_has_none() -> None:
+def test_the_released_smith_has_its_oddities_and_a_combined_vector_is_twice_as_wide() -> None:
     released, fixed = smith(Variant.RELEASED), smith(Variant.FIXED)
     assert (released.sentence_layers, fixed.sentence_layers) == (4, 6)
     assert (released.overflow, fixed.overflow) == (Overflow.TRUNCATE, Overflow.WRAP)
     assert (released.final_activation, fixed.final_activation) == (Activation.RELU, Activation.NONE)
     assert fixed == SmithConfig()
+    assert [replace(smith(), combination=kind).vector_width for kind in Combination] == [256, 512, 512, 512]
 
 
 @pytest.mark.parametrize(("variant", "capacity"), [(Variant.PAPER, 29), (Variant.RELEASED, 29), (Variant.FIXED, 30)])
@@ -151,10 +149,6 @@ def test_smith_short_reads_few_blocks_with_bert_base(variant: Variant, blocks: t
 def test_matchbert_has_one_block_and_nothing_above_it(variant: Variant) -> None:
     config = match_bert(variant, block_tokens=512)
     assert (config.max_blocks, config.document_layers, config.capacity) == (1, 0, 510)
-
-
-def test_a_combined_vector_is_twice_as_wide() -> None:
-    assert [replace(smith(), combination=kind).vector_width for kind in Combination] == [256, 512, 512, 512]
 
 
 def test_ablations_leave_out_attention_and_tables() -> None:
@@ -245,10 +239,7 @@ def test_weights_of_another_shape_are_refused_before_they_are_made(file: Path) -
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: nn.ModuleDict({"linear": nn.Linear(3, 2)}),
-            r"has largest of shape \(\), the other files need None",
-        ),
+        (lambda: nn.ModuleDict({"linear": nn.Linear(3, 2)}), r"has largest of shape \(\), the other files need None"),
         (lambda: nn.ModuleDict({"l": Layers()}), r"has l\.largest of shape None, the other files need \(\)"),
     ],
 )

@@ -141,22 +141,24 @@ def section_by_hand(encoded: EncodedDocument, number: int) -> Vectors:
     return np.asarray(total / (np.linalg.norm(total) or 1), np.float32)
 
 
-def test_sections_are_the_token_weighted_unit_means_of_their_chunks(case: Case, documents: list[Document]) -> None:
+def test_sections_are_the_token_weighted_means_of_chunks_which_are_independent_for_means_alone(
+    case: Case, documents: list[Document]
+) -> None:
     for document, encoded in zip(documents, case.encoded, strict=True):
         expected = np.stack([section_by_hand(encoded, number) for number in range(len(document.sections))])
         np.testing.assert_allclose(encoded.sections, expected, atol=1e-6)
-
-
-def test_chunks_are_independent_for_means_alone(case: Case) -> None:
     assert case.encoder.has_independent_chunks == case.name.startswith("mean")
 
 
-def test_all_rows_are_unit_and_of_one_width(case: Case) -> None:
+def test_rows_are_unit_and_of_one_width_and_an_empty_section_is_a_row_of_zeros(case: Case) -> None:
     for encoded in case.encoded:
         full = [encoded.sections[number] for number in {chunk.section for chunk in encoded.chunk_spans}]
         rows = np.stack([encoded.document, *encoded.chunks, *full])
         assert (rows.dtype, rows.shape[1]) == (np.float32, case.encoder.width)
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    for encoded in (case.encoded[0], case.encoded[3]):
+        assert not encoded.sections[1].any()
+        assert 1 not in {chunk.section for chunk in encoded.chunk_spans}
 
 
 def test_chunks_lie_in_their_sections_and_show_their_tokens(case: Case, documents: list[Document]) -> None:
@@ -173,7 +175,9 @@ def test_chunks_lie_in_their_sections_and_show_their_tokens(case: Case, document
             assert pieces == shown or not shown.isascii()
 
 
-def test_coverage_counts_the_tokens_of_the_chunks(case: Case, documents: list[Document]) -> None:
+def test_coverage_counts_the_tokens_of_the_chunks_which_at_full_coverage_are_all_in_order(
+    case: Case, documents: list[Document]
+) -> None:
     tokenizer = tokenizer_of(case.encoder)
     for document, encoded in zip(documents, case.encoded, strict=True):
         bodies = [document.text[section.start : section.stop] for section in document.sections]
@@ -181,22 +185,12 @@ def test_coverage_counts_the_tokens_of_the_chunks(case: Case, documents: list[Do
         read = sum(chunk.n_tokens for chunk in encoded.chunk_spans)
         assert (encoded.coverage.tokens_read, encoded.coverage.tokens_total) == (read, n_tokens)
     assert (case.encoded[0].coverage.share < 1) is case.name.startswith(PARTIAL)
-
-
-def test_at_full_coverage_chunks_hold_every_token_in_order(case: Case, documents: list[Document]) -> None:
-    tokenizer = tokenizer_of(case.encoder)
     for document in documents:
         segmented = case.encoder.segment(document)
         if segmented.coverage.share == 1:
             bodies = [document.text[section.start : section.stop] for section in document.sections]
             whole = [token for ids, _ in tokenizer.tokenize(bodies) for token in ids]
             assert [token for ids in segmented.token_ids for token in ids] == whole
-
-
-def test_an_empty_section_is_a_zero_row_and_has_no_chunk(case: Case) -> None:
-    for encoded in (case.encoded[0], case.encoded[3]):
-        assert not encoded.sections[1].any()
-        assert 1 not in {chunk.section for chunk in encoded.chunk_spans}
 
 
 @pytest.mark.parametrize("text", ["", " \n\t ", "\x00\x01"])
@@ -212,14 +206,13 @@ def test_one_word_is_a_document(case: Case, text: str) -> None:
     np.testing.assert_allclose(np.linalg.norm([encoded.document, encoded.chunks[0]], axis=1), 1, atol=1e-5)
 
 
-def test_no_documents_are_no_vectors(case: Case) -> None:
-    assert case.encoder.encode([]) == []
-
-
-def test_identical_documents_score_one_and_others_less(case: Case, documents: list[Document]) -> None:
+def test_identical_documents_score_one_others_less_and_none_have_no_vectors(
+    case: Case, documents: list[Document]
+) -> None:
     one, other = case.encoder.encode([documents[0], replace(documents[0], doc_id="copy")])
     assert float(one.document @ other.document) == pytest.approx(1, abs=1e-6)
     assert float(one.document @ case.encoded[1].document) < 0.9999
+    assert case.encoder.encode([]) == []
 
 
 def test_a_document_loss_reaches_every_weight_that_makes_its_vector(case: Case, documents: list[Document]) -> None:
@@ -339,12 +332,7 @@ def test_a_seed_determines_all_parameters_and_leaves_torchs_random_numbers_alone
             [{"temperature": 0.1}, {"freeze": Freeze.ALL_BUT_LAST}, {"max_chunks": 9}, {"dropout": 0.2}],
             [{"chunk_tokens": 11}, {"heads": 2}, {"pooling": Pooling.MEAN}],
         ),
-        (
-            tiny_tde,
-            TDE,
-            [{"min_df": 0}],
-            [{"pooling": Pooling.CLS}, {"variant": Variant.PAPER}, {"n_topics": 0}],
-        ),
+        (tiny_tde, TDE, [{"min_df": 0}], [{"pooling": Pooling.CLS}, {"variant": Variant.PAPER}, {"n_topics": 0}]),
     ],
 )
 def test_the_fingerprint_depends_on_settings_that_change_vectors_and_on_no_others(

@@ -22,8 +22,7 @@ from tests.encoders.tiny import SMITH, SMITH_PAPER, SMITH_RELEASED, tiny_smith
 from tests.fakes import FakeEncoder, make_document
 
 QUERY = make_document(
-    "q",
-    [("Introduction", "The quick brown fox jumps over the lazy dog. " * 6), ("", "Red green light."), ("", " \n ")],
+    "q", [("Introduction", "The quick brown fox jumps over the lazy dog. " * 6), ("", "Red green light."), ("", " \n ")]
 )
 TARGET = make_document(
     "t", [("Bank", "The old river bank was dark. " * 5), ("", " \n "), ("House", "Young house. " * 9)]
@@ -41,7 +40,7 @@ def explanation() -> ModelExplanation:
     )
 
 
-def test_section_pairs_are_sums_of_their_chunk_pairs(explanation: ModelExplanation) -> None:
+def test_section_pairs_and_sections_are_sums_of_their_chunks(explanation: ModelExplanation) -> None:
     for i in range(3):
         for j in range(3):
             expected = sum(
@@ -51,9 +50,6 @@ def test_section_pairs_are_sums_of_their_chunk_pairs(explanation: ModelExplanati
                 if (mine.section, theirs.section) == (i, j)
             )
             assert explanation.pairs[i, j] == pytest.approx(expected, abs=1e-6)
-
-
-def test_sections_are_sums_of_their_chunks(explanation: ModelExplanation) -> None:
     rows, columns = VALUES.sum(axis=1), VALUES.sum(axis=0)
     np.testing.assert_allclose(explanation.query_sections, [rows[0] + rows[1], rows[2], 0], atol=1e-6)
     np.testing.assert_allclose(explanation.target_sections, [columns[0], 0, columns[1:].sum()], atol=1e-6)

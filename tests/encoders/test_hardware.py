@@ -31,12 +31,12 @@ def test_every_position_is_in_exactly_one_batch_within_the_budget(lengths: list[
         assert len(batch) == 1 or len(batch) * max(lengths[position] for position in batch) <= budget
 
 
-def test_the_longest_come_first_and_like_lengths_together() -> None:
+def test_the_longest_come_first_with_like_lengths_and_rows_come_back_in_order() -> None:
     assert list(token_budget_batches(LENGTHS, 16)) == [[1], [3, 2], [0, 4]]
-
-
-def test_no_sequence_makes_no_batch() -> None:
     assert list(token_budget_batches([], 10)) == []
+    gpu = SmallGpu(room=100)
+    assert read(gpu, BatchReader(), 16) == [[0, 1], [1, 1], [2, 1], [3, 1], [4, 1]]
+    assert gpu.read_batches == [[1], [3, 2], [0, 4]]
 
 
 @dataclass
@@ -63,12 +63,6 @@ def read(gpu: SmallGpu, reader: BatchReader, budget: int = 32) -> list[list[floa
     with torch.inference_mode():
         rows: list[list[float]] = reader.read(range(5), budget, by_length, gpu.read).tolist()
     return rows
-
-
-def test_rows_come_back_in_the_order_of_their_positions() -> None:
-    gpu = SmallGpu(room=100)
-    assert read(gpu, BatchReader(), 16) == [[0, 1], [1, 1], [2, 1], [3, 1], [4, 1]]
-    assert gpu.read_batches == [[1], [3, 2], [0, 4]]
 
 
 def test_a_batch_that_does_not_fit_is_read_in_halves_and_so_are_all_later_ones() -> None:

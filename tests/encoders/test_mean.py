@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from engine.encoders.backbone import Backbone
 from engine.encoders.files import MINILM_NAME, MINILM_WHEEL, resolve_backbone
-from engine.encoders.hardware import default_dtype
 from engine.encoders.trainable import MeanEncoder
 from engine.errors import DocumentError, EncoderError
 from engine.text.document import Document
@@ -89,13 +88,12 @@ def test_a_window_without_room_is_refused(bert_folder: Path, window_tokens: int)
         MeanEncoder(backbone, window_tokens=window_tokens)
 
 
-def test_the_fingerprint_changes_with_the_window(bert_folder: Path, mean_encoder: MeanEncoder) -> None:
+def test_the_fingerprint_changes_with_the_window_and_with_the_tokenizer(
+    bert_folder: Path, mean_encoder: MeanEncoder, tmp_path: Path
+) -> None:
     backbone = Backbone(bert_folder, device="cpu", dtype=torch.float32)
     assert MeanEncoder(backbone, window_tokens=12).fingerprint == mean_encoder.fingerprint
     assert MeanEncoder(backbone, window_tokens=13).fingerprint != mean_encoder.fingerprint
-
-
-def test_the_fingerprint_changes_with_the_tokenizer(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
     mean_encoder.save_pretrained(tmp_path)
     tokenizer = json.loads((tmp_path / "tokenizer.json").read_text())
     tokenizer["normalizer"]["lowercase"] = False  # "The" is then an unknown word
@@ -123,14 +121,9 @@ def _documents(texts: list[str]) -> list[Document]:
 
 
 @needs_wheel
-def test_the_published_similarities_come_out(published: MeanEncoder) -> None:
+def test_the_published_similarities_come_out_and_bfloat16_is_faithful(published: MeanEncoder) -> None:
     person, *others = (one.document for one in published.encode(_documents(HAPPY)))
     assert [float(person @ other) for other in others] == pytest.approx([0.6946, 0.9429, 0.2569], abs=1e-3)
-
-
-@needs_wheel
-@pytest.mark.skipif(default_dtype("cpu") is not torch.bfloat16, reason="this CPU does not multiply bfloat16 natively")
-def test_bfloat16_is_faithful_to_float32(published: MeanEncoder) -> None:
     quick = MeanEncoder(Backbone(published.backbone.folder, device="cpu", dtype=torch.bfloat16))
     documents = _documents(SENTENCES)
     for full, half in zip(published.encode(documents), quick.encode(documents), strict=True):

@@ -17,13 +17,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from engine.encoders.encoder import Variant
-from engine.encoders.smith import (
-    BLOCK_BUDGET,
-    BlockFilling,
-    SmithEncoder,
-    document_windows,
-    fill_truncating,
-)
+from engine.encoders.smith import BLOCK_BUDGET, BlockFilling, SmithEncoder, document_windows, fill_truncating
 from engine.encoders.smith_config import Combination, Overflow, SmithConfig, match_bert
 from engine.encoders.trainable import TOKEN_BUDGET
 from engine.errors import EncoderError
@@ -186,10 +180,6 @@ def test_truncated_filling_equals_that_of_the_released_code(lengths: list[int], 
     assert [list(range(window.first, window.stop)) for window in windows] == released_by_hand(lengths, capacity)
 
 
-def test_an_over_long_sentence_is_alone_and_cut() -> None:
-    assert spans(fill_truncating(ends([3, 2, 9, 1]), 5)) == [(0, 5), (5, 10), (14, 15)]
-
-
 @pytest.mark.parametrize(
     ("config", "filled"),
     [
@@ -213,9 +203,10 @@ def blocks(sections: list[int]) -> list[Chunk]:
     return [Chunk(number, 0, 1, 1) for number, count in enumerate(sections) for _ in range(count)]
 
 
-def test_windows_are_cut_between_sections_and_longer_sections_are_split() -> None:
+def test_windows_are_cut_between_sections_longer_ones_split_and_over_long_sentences_cut() -> None:
     assert spans(document_windows(blocks([3, 2, 4, 5]), 6)) == [(0, 5), (5, 9), (9, 14)]
     assert spans(document_windows(blocks([2, 9, 1]), 4)) == [(0, 2), (2, 6), (6, 10), (10, 12)]
+    assert spans(fill_truncating(ends([3, 2, 9, 1]), 5)) == [(0, 5), (5, 10), (14, 15)]
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers(1, 12))

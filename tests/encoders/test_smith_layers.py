@@ -75,11 +75,7 @@ def block_by_hand(module: SmithModule, ids: Tensor) -> Tensor:
     states = weights[f"{table}.word_embeddings.weight"][ids] + weights[f"{table}.token_type_embeddings.weight"][0]
     states = states + weights[f"{table}.position_embeddings.weight"][: len(ids)]
     states = layer_norm(
-        states,
-        states.shape[-1:],
-        weights[f"{table}.LayerNorm.weight"],
-        weights[f"{table}.LayerNorm.bias"],
-        eps=1e-12,
+        states, states.shape[-1:], weights[f"{table}.LayerNorm.weight"], weights[f"{table}.LayerNorm.bias"], eps=1e-12
     )
     for number in range(config.sentence_layers):
         states = layer_by_hand(weights, f"sentence.bert.encoder.layer.{number}", states, config.sentence_heads)
@@ -234,12 +230,14 @@ def test_a_whole_sentence_encoder_is_taken_over(bert_folder: Path) -> None:
         assert torch.equal(own[name], value[: len(own[name])]), name
 
 
-def test_word_embeddings_alone_are_taken_over(bert_folder: Path) -> None:
+def test_word_embeddings_alone_are_taken_over_from_a_folder_with_a_model(bert_folder: Path, tmp_path: Path) -> None:
     config = replace(SAME_SIZES, sentence_layers=1, sentence_ffn=16)
     plain = weights_of(SmithEncoder.create(bert_folder, config, device="cpu"))
     warm = weights_of(SmithEncoder.create(bert_folder, config, device="cpu", word_embeddings=bert_folder))
     assert torch.equal(warm.pop(WORDS), load_file(bert_folder / "model.safetensors")[WORDS])
     assert all(torch.equal(warm[name], plain[name]) for name in warm)
+    with pytest.raises(EncoderError, match=f"^{tmp_path} cannot be loaded as a BERT: "):
+        SmithEncoder.create(bert_folder, SAME_SIZES, device="cpu", word_embeddings=tmp_path)
 
 
 def test_without_a_pooler_in_the_folder_the_new_one_keeps_its_initial_weights(
@@ -279,8 +277,3 @@ def test_a_bert_of_other_sizes_is_refused(bert_folder: Path, changes: dict[str, 
     with pytest.raises(EncoderError) as raised:
         SmithEncoder.create(bert_folder, replace(SAME_SIZES, **changes), device="cpu", sentence_encoder=bert_folder)
     assert str(raised.value).endswith(message.format(folder=bert_folder))
-
-
-def test_a_folder_without_a_model_is_refused(bert_folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(EncoderError, match=f"^{tmp_path} cannot be loaded as a BERT: "):
-        SmithEncoder.create(bert_folder, SAME_SIZES, device="cpu", word_embeddings=tmp_path)

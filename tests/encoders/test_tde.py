@@ -61,10 +61,7 @@ def posterior_by_hand(model: EmbeddedTopicModel, text: str) -> tuple[Tensor, Ten
     x = torch.tensor(counts(text), dtype=torch.float32)
     first = torch.relu(model.word_layer.weight.T @ (x / x.sum()) + model.word_bias)
     second = torch.relu(model.hidden_layer.weight @ first + model.hidden_layer.bias)
-    return (
-        model.mean.weight @ second + model.mean.bias,
-        model.log_variance.weight @ second + model.log_variance.bias,
-    )
+    return (model.mean.weight @ second + model.mean.bias, model.log_variance.weight @ second + model.log_variance.bias)
 
 
 @torch.no_grad()
@@ -84,10 +81,15 @@ def loss_by_hand(model: EmbeddedTopicModel, text: str) -> float:
     return (unexplained + divergence) / sum(counts(text))
 
 
-def test_the_loss_equals_the_equation(model: EmbeddedTopicModel) -> None:
+def test_losses_equal_the_equation_also_in_mixed_precision(model: EmbeddedTopicModel) -> None:
     expected = [loss_by_hand(model, text) for text in (*TOPIC_TEXTS[:3], TOPIC_TEXTS[5])]
     loss = model.loss(model.bags(TOPIC_TEXTS))
     torch.testing.assert_close(loss[[0, 1, 2, 5]], torch.tensor(expected), atol=1e-5, rtol=1e-5)
+    bags = model.bags(TOPIC_TEXTS)
+    loss, shares = model.loss(bags), model.shares(bags)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(model.loss(bags), loss)
+        assert torch.equal(model.shares(bags), shares)
 
 
 def test_the_network_reads_word_counts_as_shares(model: EmbeddedTopicModel) -> None:
@@ -98,12 +100,18 @@ def test_the_network_reads_word_counts_as_shares(model: EmbeddedTopicModel) -> N
     torch.testing.assert_close(once, thrice)
 
 
-def test_shares_sum_to_one_in_training_too(model: EmbeddedTopicModel) -> None:
+def test_shares_sum_to_one_and_so_do_the_words_of_a_topic(model: EmbeddedTopicModel) -> None:
     for training in (False, True):
         shares = model.train(training).shares(model.bags(TOPIC_TEXTS))
         assert shares.shape == (6, 3)
         assert (shares > 0).all()
         torch.testing.assert_close(shares.sum(1), torch.ones(6))
+    torch.testing.assert_close(model.beta().sum(1), torch.ones(3))
+    by_hand = (model.rho @ model.alpha[1]).softmax(0)
+    torch.testing.assert_close(model.beta()[1], by_hand)
+    order = model.beta()[0].argsort(descending=True).tolist()
+    assert model.top_words(2)[0] == [WORDS[number] for number in order[:2]]
+    assert [len(words) for words in model.top_words(100)] == [7, 7, 7]
 
 
 @torch.no_grad()
@@ -119,32 +127,17 @@ def test_shares_are_samples_in_training_and_the_mean_afterwards(model: EmbeddedT
     assert float(difference.var()) == pytest.approx(float(log_variance[0, :2].exp().sum()), rel=0.1)
 
 
-def test_the_divergence_is_zero_at_the_prior_and_that_of_torch_elsewhere() -> None:
+def test_the_divergence_is_that_of_torch_and_a_text_without_known_words_is_at_the_prior(
+    model: EmbeddedTopicModel,
+) -> None:
     assert divergence(torch.zeros(2, 7), torch.zeros(2, 7)).tolist() == [0.0, 0.0]
     mean, log_variance = torch.randn(4, 7), torch.randn(4, 7)
     expected = kl_divergence(Normal(mean, (log_variance / 2).exp()), Normal(0.0, 1.0)).sum(-1)
     torch.testing.assert_close(divergence(mean, log_variance), expected)
-
-
-def test_a_text_without_known_words_is_at_the_prior(model: EmbeddedTopicModel) -> None:
     bags = model.bags(["of nothing known", ""])
     assert [part.tolist() for part in model.posterior(bags)] == [[[0.0] * 3] * 2] * 2
     torch.testing.assert_close(model.shares(bags), torch.full((2, 3), 1 / 3))
     assert model.loss(bags).tolist() == [0.0, 0.0]
-
-
-def test_the_words_of_a_topic_sum_to_one(model: EmbeddedTopicModel) -> None:
-    torch.testing.assert_close(model.beta().sum(1), torch.ones(3))
-    by_hand = (model.rho @ model.alpha[1]).softmax(0)
-    torch.testing.assert_close(model.beta()[1], by_hand)
-
-
-def test_mixed_precision_does_not_change_losses_or_shares(model: EmbeddedTopicModel) -> None:
-    bags = model.bags(TOPIC_TEXTS)
-    loss, shares = model.loss(bags), model.shares(bags)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(model.loss(bags), loss)
-        assert torch.equal(model.shares(bags), shares)
 
 
 def test_topics_separate_two_vocabularies() -> None:
@@ -166,18 +159,18 @@ def test_topics_separate_two_vocabularies() -> None:
     assert (shares[1::2].argmax(1) == 1 - shares[0].argmax()).all()
 
 
-def test_top_words_are_the_likeliest_first(model: EmbeddedTopicModel) -> None:
-    order = model.beta()[0].argsort(descending=True).tolist()
-    assert model.top_words(2)[0] == [WORDS[number] for number in order[:2]]
-    assert [len(words) for words in model.top_words(100)] == [7, 7, 7]
-
-
-def test_bags_count_each_known_word() -> None:
+def test_bags_count_each_known_word_and_a_vocabulary_leaves_out_the_rare_and_the_common() -> None:
     bags = Vocabulary(WORDS).bags(TOPIC_TEXTS)
     dense = torch.zeros(len(TOPIC_TEXTS), len(WORDS))
     dense[bags.rows, bags.words] = bags.counts
     assert dense.tolist() == [counts(text) for text in TOPIC_TEXTS]
     assert bags.lengths.tolist() == [4, 3, 1, 0, 0, 2]
+    texts = ["The fox, the dog", "FOX and dog 42", "fox; straße", "a fox? dog x"]
+    assert Vocabulary.fit(texts, min_df=2, max_df=0.75).words == ("dog",)
+    assert Vocabulary.fit(texts, min_df=1, max_df=0.75).words == ("dog", "straße")
+    assert Vocabulary.fit(texts, min_df=2, max_df=1.0).words == ("dog", "fox")
+    texts = ["cow dog hen", "cow dog", "cow ant hen", "bee"]
+    assert Vocabulary.fit(texts, min_df=1, max_df=1.0, max_words=2).words == ("cow", "dog")
 
 
 @pytest.mark.parametrize("picked", [[5, 0, 3, 1], [3], [2, 2], [4, 3]])
@@ -187,18 +180,6 @@ def test_bags_taken_are_the_bags_of_those_texts(picked: list[int]) -> None:
     expected = vocabulary.bags(TOPIC_TEXTS[number] for number in picked)
     for name in Bags.__slots__:
         assert getattr(taken, name).tolist() == getattr(expected, name).tolist()
-
-
-def test_a_vocabulary_leaves_out_what_is_rare_common_or_a_stop_word() -> None:
-    texts = ["The fox, the dog", "FOX and dog 42", "fox; straße", "a fox? dog x"]
-    assert Vocabulary.fit(texts, min_df=2, max_df=0.75).words == ("dog",)
-    assert Vocabulary.fit(texts, min_df=1, max_df=0.75).words == ("dog", "straße")
-    assert Vocabulary.fit(texts, min_df=2, max_df=1.0).words == ("dog", "fox")
-
-
-def test_of_too_many_words_those_in_most_texts_are_taken() -> None:
-    texts = ["cow dog hen", "cow dog", "cow ant hen", "bee"]
-    assert Vocabulary.fit(texts, min_df=1, max_df=1.0, max_words=2).words == ("cow", "dog")
 
 
 def test_texts_without_a_fitting_word_are_refused() -> None:
@@ -279,16 +260,14 @@ def by_hand(encoder: TdeEncoder, document: Document) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def test_vectors_equal_the_equation(encoder: TdeEncoder, documents: list[Document]) -> None:
+def test_vectors_equal_the_equation_and_topics_start_as_long_as_states(
+    encoder: TdeEncoder, documents: list[Document]
+) -> None:
     for document, encoded in zip(documents, encoder.encode(documents), strict=True):
         h, x = by_hand(encoder, document)
         np.testing.assert_allclose(encoded.document, h.numpy(), atol=1e-5)
         np.testing.assert_allclose(encoded.chunks, x.numpy(), atol=1e-5)
         assert encoded.chunks.shape[1] == encoder.width == 32 + 6
-
-
-@torch.no_grad()
-def test_topics_start_as_long_as_states(encoder: TdeEncoder, documents: list[Document]) -> None:
     for encoded in encoder.encode(documents):
         squares = np.square(encoded.chunks)
         np.testing.assert_allclose(squares[:, :32].sum(1), squares[:, 32:].sum(1), rtol=2e-3)
@@ -335,15 +314,14 @@ def test_the_paper_variant_reads_the_first_token(make: Make, documents: list[Doc
     np.testing.assert_allclose(paper.encode(documents[:1])[0].chunks, normalize(first, dim=-1).numpy(), atol=1e-5)
 
 
-def test_the_paper_variant_reads_every_sentence_by_itself(encoder: TdeEncoder, documents: list[Document]) -> None:
+def test_sentences_are_read_alone_in_the_paper_variant_and_with_a_neighbour_in_the_fixed_one(
+    encoder: TdeEncoder, documents: list[Document], make: Make
+) -> None:
     assert sentences_of(encoder, documents[0]) == [
         "The quick brown fox jumps over the lazy dog.",
         "A dark house by the river bank!",
         "Search finds it.",
     ]
-
-
-def test_the_fixed_variant_reads_short_sentences_with_a_neighbour(make: Make) -> None:
     fixed = make(replace(CONFIG, variant=Variant.FIXED))
     document = make_document("d", "Model\n\nThe search finds every chunk of a long document. The fox.")
     assert sentences_of(fixed, document) == [document.text]
@@ -352,7 +330,7 @@ def test_the_fixed_variant_reads_short_sentences_with_a_neighbour(make: Make) ->
 
 
 @torch.no_grad()
-def test_the_pair_head_reads_both_texts_their_difference_and_product(
+def test_the_pair_head_reads_texts_their_difference_and_product_of_one_width(
     encoder: TdeEncoder, documents: list[Document]
 ) -> None:
     one, *others = (encoded.document for encoded in encoder.encode(documents))
@@ -362,6 +340,9 @@ def test_the_pair_head_reads_both_texts_their_difference_and_product(
         logits = last(torch.relu(first(torch.cat([h1, h2, h1 - h2, h1 * h2]))))
         assert probability == pytest.approx(logits.softmax(0)[1].item(), abs=1e-6)
         assert encoder.match_probability(one, other) == pytest.approx(probability, abs=1e-6)
+    with pytest.raises(EncoderError) as raised:
+        encoder.match_probability(np.zeros(38, np.float32), np.zeros((4, 7), np.float32))
+    assert str(raised.value) == "a vector is 7 wide, those of this encoder 38; encode with it"
 
 
 def test_the_pair_head_is_saved_and_no_part_of_the_fingerprint(
@@ -377,12 +358,6 @@ def test_the_pair_head_is_saved_and_no_part_of_the_fingerprint(
     assert isinstance(again, TdeEncoder)
     h = encoder.encode(documents)[0].document
     assert again.match_probability(h, h) == encoder.match_probability(h, h)
-
-
-def test_vectors_of_another_width_are_refused_by_the_pair_head(encoder: TdeEncoder) -> None:
-    with pytest.raises(EncoderError) as raised:
-        encoder.match_probability(np.zeros(38, np.float32), np.zeros((4, 7), np.float32))
-    assert str(raised.value) == "a vector is 7 wide, those of this encoder 38; encode with it"
 
 
 def test_a_sentence_without_room_is_refused(make: Make) -> None:

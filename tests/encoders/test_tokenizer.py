@@ -39,17 +39,13 @@ def folder(request: pytest.FixtureRequest, bert_folder: Path, tmp_path: Path) ->
     return bert_folder if request.param == "tiny" else bundled_folder()
 
 
-def test_tokens_are_those_of_transformers(folder: Path) -> None:
+def test_tokens_sizes_and_special_ids_are_those_of_transformers(folder: Path) -> None:
     assert read_tokenizer(folder, BERT) is not None
     tokenizer = Tokenizer(folder)
     want = tokenizer.fast(TEXTS, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     assert tokenizer.tokenize(TEXTS) == list(zip(want["input_ids"], want["offset_mapping"], strict=True))
     with_special_tokens = tokenizer.fast("a")["input_ids"]
     assert [*tokenizer.prefix, *tokenizer.tokenize(["a"])[0][0], *tokenizer.suffix] == with_special_tokens
-
-
-def test_vocabulary_size_length_and_special_ids_are_those_of_transformers(folder: Path) -> None:
-    tokenizer = Tokenizer(folder)
     fast = tokenizer.fast
     assert tokenizer.vocabulary_size == len(fast)
     assert tokenizer.max_length == fast.model_max_length

@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 
 from engine.encoders.encoder import Vectors
 from engine.scoring.breakdown import Scored, break_down
-from engine.scoring.evidence import (
-    Components,
-    Matches,
-    Scoring,
-    Thresholds,
-    chunk_component,
-    combine,
-    no_matches,
-)
+from engine.scoring.evidence import Components, Matches, Scoring, Thresholds, chunk_component, combine, no_matches
 from engine.scoring.parts import Breakdown
 from engine.text.document import Document
 from engine.text.segmentation import Chunk, Section, Span
@@ -130,10 +122,7 @@ def test_breakdowns_of_several_targets_equal_those_of_each_alone() -> None:
 
 
 QUERY = Document(
-    "q",
-    "q",
-    "red apples grow\n\nred apples fall in the autumn rain",
-    (Section("", (), 0, 17), Section("", (), 17, 51)),
+    "q", "q", "red apples grow\n\nred apples fall in the autumn rain", (Section("", (), 0, 17), Section("", (), 17, 51))
 )
 TARGET = Document(
     "t",

@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 
 import engine.scoring.evidence as similarity_module
 from engine.encoders.encoder import Vectors, unit
-from engine.scoring.evidence import (
-    Matches,
-    best_chunks,
-    best_matches,
-    no_matches,
-    segment_max,
-)
+from engine.scoring.evidence import Matches, best_chunks, best_matches, no_matches, segment_max
 
 COUNTS = st.lists(st.integers(1, 5), min_size=1, max_size=6)
 LOW = np.full(4, -100.0)

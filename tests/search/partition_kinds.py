@@ -35,7 +35,4 @@ def on_ray(folder: Path, scoring: Scoring) -> Iterator[Partition]:
         yield actors.partitions([snapshot], scoring)[0]
 
 
-KINDS = [
-    pytest.param(local, id="local"),
-    pytest.param(on_ray, id="ray", marks=pytest.mark.ray),
-]
+KINDS = [pytest.param(local, id="local"), pytest.param(on_ray, id="ray", marks=pytest.mark.ray)]

@@ -70,10 +70,7 @@ def found_share(index: Index, where: str | None, exact: dict[str, set[str]]) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("nprobe", [4, 16])
 def test_a_filter_costs_no_recall(
-    coded_folder: Path,
-    exact_hits: dict[str | None, dict[str, set[str]]],
-    nprobe: int,
-    monkeypatch: pytest.MonkeyPatch,
+    coded_folder: Path, exact_hits: dict[str | None, dict[str, set[str]]], nprobe: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(neighbours_module, "SCAN_BELOW_CHUNKS", 0)
     monkeypatch.setattr(neighbours_module, "SCAN_BELOW_SHARE", 0.0)

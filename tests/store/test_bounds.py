@@ -84,10 +84,7 @@ def test_vectors_outside_of_their_shard_are_refused(folder: Path, column: str, v
 def test_a_text_that_unpacks_to_too_much_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "MAX_TEXT_BYTES", 1_000_000)
     bomb = zlib.compress(bytes(1_000_001))
-    forge(
-        folder,
-        lambda connection: connection.execute("UPDATE texts SET deflated = ?", [bomb]),
-    )
+    forge(folder, lambda connection: connection.execute("UPDATE texts SET deflated = ?", [bomb]))
     with IndexSnapshot(folder) as snapshot:
         ((document, _),) = snapshot.documents(np.array([3]))
         with pytest.raises(IndexDamaged, match="more than 1,000,000 bytes"):

@@ -101,11 +101,7 @@ def test_a_manifest_that_is_missing_or_cut_is_refused(tmp_path: Path) -> None:
             IndexDamaged,
             r"it names '\.\./x\.lm', which is not a place of a partitioned index",
         ),
-        (
-            {"reference": asdict(REFERENCE) | {"file": "/etc/passwd"}},
-            IndexDamaged,
-            "it names '/etc/passwd'",
-        ),
+        ({"reference": asdict(REFERENCE) | {"file": "/etc/passwd"}}, IndexDamaged, "it names '/etc/passwd'"),
     ],
 )
 def test_manifests_that_do_not_fit_are_refused(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from math import exp, log
 from pathlib import Path
 
 import numpy as np
@@ -137,3 +138,16 @@ def assert_equal(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> None
 
 def without_speed(history: History) -> list[tuple[int, str, float]]:
     return [tuple(row) for row in history.rows if "second" not in row.name]
+
+
+def supervised_contrastive_by_hand(vectors: Tensor, positives: Tensor, tau: float, ignored: Tensor) -> float:
+    """The loss of one anchor and one positive at a time; anchors without positives are left out."""
+    losses = []
+    for i in range(len(vectors)):
+        others = [k for k in range(len(vectors)) if k != i and not ignored[i, k]]
+        own = [j for j in others if positives[i, j]]
+        if own:
+            denominator = sum(exp(float(vectors[i] @ vectors[k]) / tau) for k in others)
+            terms = [log(exp(float(vectors[i] @ vectors[j]) / tau) / denominator) for j in own]
+            losses.append(-sum(terms) / len(own))
+    return sum(losses) / len(losses) if losses else 0.0

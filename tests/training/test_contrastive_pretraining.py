@@ -56,16 +56,13 @@ def pretraining(
     return ContrastivePretraining(encoder, pairs, ViewsSettings(**{"mlm_weight": 0.1, **config}))
 
 
-def test_the_loss_is_the_symmetric_info_nce_of_both_views(encoder: MeanEncoder) -> None:
+def test_the_loss_is_the_symmetric_info_nce_and_masked_words_a_weighted_part_of_it(encoder: MeanEncoder) -> None:
     task = pretraining(encoder, mlm_weight=0.0, symmetric=True)
     batch = task.batch(0)
     queries, targets = encoder.embed(batch.queries).documents, encoder.embed(batch.targets).documents
     expected = info_nce(queries, targets, torch.arange(6), temperature=0.05, symmetric=True)
     parts = task.backward(batch, Tensor.backward)
     assert parts == pytest.approx({"contrastive": expected.item(), "loss": expected.item()}, rel=1e-4)
-
-
-def test_the_loss_of_masked_words_is_a_weighted_part_of_the_loss(encoder: MeanEncoder) -> None:
     parts = pretraining(encoder, mlm_weight=0.1).backward(pretraining(encoder).batch(0), Tensor.backward)
     assert parts["loss"] == pytest.approx(parts["contrastive"] + 0.1 * parts["mlm"])
     assert 3 < parts["mlm"] < 12  # the log of 150 words is 5
@@ -182,16 +179,13 @@ def test_a_resumed_run_continues_with_the_same_losses(bert_folder: Path) -> None
     assert [learn(task, step) for step in (3, 4)] == [learn(resumed, step) for step in (3, 4)]
 
 
-def test_the_oldest_rows_are_overwritten(bert_folder: Path) -> None:
+def test_the_queue_holds_a_batch_and_its_oldest_rows_are_overwritten(bert_folder: Path) -> None:
     task = contrast(bert_folder)
     positions = [position for step in range(3) for position in task.batch(step).positions]
     for step in range(3):
         learn(task, step)
     assert task.module.owners.tolist() == [positions[8], *positions[1:8]]
     torch.testing.assert_close(task.module.queue.norm(dim=1), torch.ones(8))
-
-
-def test_a_queue_holds_at_least_a_batch(bert_folder: Path) -> None:
     with pytest.raises(TrainingError, match="a queue of 2 does not hold a batch of 3"):
         contrast(bert_folder, queue_size=2)
 

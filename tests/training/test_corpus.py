@@ -45,9 +45,10 @@ def test_pairs_come_from_train_pairs_and_relations_from_the_qrels_too(tmp_path: 
     assert corpus.related == {"a": {"b": 2, "c": 1, "f": 1}, "d": {"e": 1}}
 
 
-def test_a_pair_of_relevance_0_or_of_a_document_with_itself_is_dropped(tmp_path: Path) -> None:
+def test_a_file_of_pairs_takes_precedence_over_a_label_and_bad_pairs_are_dropped(tmp_path: Path) -> None:
     pairs = {"a": {"a": 1, "b": 1, "c": 0, "e": -1}, "d": {"d": 1}}
     assert read_training_corpus(write_corpus(tmp_path, DOCUMENTS, pairs=pairs)).pairs == {"a": {"b": 1}}
+    assert read_training_corpus(write_corpus(tmp_path, DOCUMENTS, pairs=PAIRS), label="area").pairs == PAIRS
 
 
 def test_queries_of_other_splits_are_in_no_pair_as_query_or_target(tmp_path: Path) -> None:
@@ -91,10 +92,6 @@ def test_a_label_makes_pairs_of_documents_that_are_not_held_out(tmp_path: Path) 
     assert corpus.n_pairs == 8
     assert dict(corpus.related["d"]) == {"f": 1, "a": 1}
     assert corpus.related["a"] is corpus.pairs["a"]  # a copy for each would be quadratic
-
-
-def test_a_file_of_pairs_takes_precedence_over_a_label(tmp_path: Path) -> None:
-    assert read_training_corpus(write_corpus(tmp_path, DOCUMENTS, pairs=PAIRS), label="area").pairs == PAIRS
 
 
 def test_unreadable_documents_are_counted_and_the_rest_is_read(tmp_path: Path) -> None:
@@ -182,11 +179,6 @@ def test_judgments_are_read_by_the_names_of_columns(
     assert read_judgments(judgments(tmp_path, content)) == expected
 
 
-def test_only_requested_queries_are_kept_in_order_even_without_a_target(tmp_path: Path) -> None:
-    path = judgments(tmp_path, "query_id\tdoc_id\na\tb\nc\td\n")
-    assert list(read_judgments(path, ["c", "z", "a"]).items()) == [("c", {"d": 1}), ("z", {}), ("a", {"b": 1})]
-
-
 OTHER_SPLITS = '{path} must be an object of lists of query ids, as {{"train": ["a"], "valid": ["b"]}}'
 
 
@@ -252,9 +244,11 @@ def test_a_file_that_is_missing_or_malformed_is_an_error(
     assert str(raised.value) == message.format(path=path, folder=tmp_path)
 
 
-def test_splits_are_read(tmp_path: Path) -> None:
+def test_splits_and_requested_judgments_are_read_in_order(tmp_path: Path) -> None:
     (tmp_path / "splits.json").write_text('{"train": ["a", "b"], "valid": []}')
     assert read_splits(tmp_path / "splits.json") == {"train": ["a", "b"], "valid": []}
+    path = judgments(tmp_path, "query_id\tdoc_id\na\tb\nc\td\n")
+    assert list(read_judgments(path, ["c", "z", "a"]).items()) == [("c", {"d": 1}), ("z", {}), ("a", {"b": 1})]
 
 
 def labelled(*values: MetadataValue) -> list[Document]:
@@ -302,9 +296,15 @@ def test_pairs_are_those_found_one_by_one(values: list[MetadataValue]) -> None:
             found[one]
 
 
-def test_order_is_that_of_the_documents_whatever_their_labels_hash_to() -> None:
+def test_classes_by_label_keep_the_order_of_documents_and_one_that_no_two_share_is_refused() -> None:
     pairs = pairs_by_label(labelled(["x", "y"], "y", "x", "y"), "label")
     assert [list(pairs[one]) for one in "012"] == [["1", "3", "2"], ["0", "3"], ["0"]]
+    with pytest.raises(TrainingError) as raised:
+        pairs_by_label(labelled("x", "y", None), "label")
+    assert str(raised.value) == (
+        "no two of 3 documents share a value of the metadata field 'label' (2 have one); name a field that they "
+        "share, or give them train_pairs.tsv"
+    )
 
 
 def test_memory_grows_with_the_documents_of_a_class_and_not_with_its_pairs() -> None:
@@ -316,12 +316,3 @@ def test_memory_grows_with_the_documents_of_a_class_and_not_with_its_pairs() -> 
     tracemalloc.stop()
     assert n_pairs == 10_000 * 9_999
     assert peak < 1000 * len(documents)  # bytes; an entry a pair would be 10 GB
-
-
-def test_a_label_that_no_two_share_is_refused() -> None:
-    with pytest.raises(TrainingError) as raised:
-        pairs_by_label(labelled("x", "y", None), "label")
-    assert str(raised.value) == (
-        "no two of 3 documents share a value of the metadata field 'label' (2 have one); name a field that they "
-        "share, or give them train_pairs.tsv"
-    )

@@ -263,12 +263,9 @@ def ranked(scores: Callable[[int, int], float], tau: float) -> float:
     return sum(losses) / len(losses)
 
 
-def test_maxsim_ranks_by_the_mean_best_match(towers: Towers) -> None:
+def test_maxsim_ranks_by_the_mean_best_match_and_document_by_cosines(towers: Towers) -> None:
     expected = ranked(lambda row, column: maxsim(towers, row, column), TAU)
     assert LOSSES[Loss.MAXSIM](towers, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
-
-
-def test_document_ranks_by_cosines_of_documents(towers: Towers) -> None:
     expected = ranked(lambda row, column: cosine(towers, row, column), TAU)
     assert LOSSES[Loss.DOCUMENT](towers, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
 
@@ -320,7 +317,7 @@ def test_supcon_attracts_pairs_and_ignores_documents_that_may_be_related(towers:
     assert LOSSES[Loss.SUPCON](towers, SETTINGS).item() == pytest.approx(sum(losses) / len(losses), abs=1e-5)
 
 
-def test_bce_is_the_mean_over_pairs_with_positives_and_negatives_balanced(towers: Towers) -> None:
+def test_bce_is_the_mean_over_pairs_balanced_where_there_are_positives(towers: Towers) -> None:
     losses: dict[bool, list[float]] = {True: [], False: []}
     for row, column in (~EXCLUDED).nonzero().tolist():
         probability = 1 / (1 + math.exp(-6 * cosine(towers, row, column)))
@@ -329,9 +326,6 @@ def test_bce_is_the_mean_over_pairs_with_positives_and_negatives_balanced(towers
     assert [len(own) for own in losses.values()] == [4, 10]
     expected = sum(sum(own) / len(own) for own in losses.values()) / 2
     assert LOSSES[Loss.BCE](towers, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
-
-
-def test_bce_of_negatives_alone_is_their_mean(towers: Towers) -> None:
     negatives = replace(towers, positives=torch.zeros_like(POSITIVES))
     cosines = [cosine(towers, row, column) for row, column in (~EXCLUDED).nonzero().tolist()]
     expected = sum(math.log(1 + math.exp(6 * own)) for own in cosines) / len(cosines)
@@ -363,7 +357,7 @@ def test_an_excluded_target_has_no_gradient_and_the_others_have(towers: Towers, 
         assert gradient[0].any() and gradient[4].any()
 
 
-def test_queries_and_targets_keep_the_vectors_of_the_encoded_batch() -> None:
+def test_queries_and_targets_keep_the_vectors_of_the_batch_and_their_own_padding() -> None:
     embedded, batch, scores = embedded_batch()
     towers = Towers.of(embedded, batch, scores, ScaledCosine())
     assert torch.equal(towers.query_chunks, embedded.chunks[:3])
@@ -372,9 +366,6 @@ def test_queries_and_targets_keep_the_vectors_of_the_encoded_batch() -> None:
     torch.testing.assert_close(towers.weights, torch.tensor([[2.0, 3, 1], [2, 3, 0], [2, 3, 1]]))
     torch.testing.assert_close(towers.cosines(), embedded.documents[:3] @ embedded.documents[3:].T)
     assert towers.teacher_scores is scores
-
-
-def test_queries_with_fewer_chunks_than_the_targets_are_not_padded_to_them() -> None:
     embedded, batch, _ = embedded_batch()
     one_query = replace(batch, queries=batch.queries[1:2])
     towers = Towers.of(embedded, one_query, None, ScaledCosine())

@@ -132,15 +132,12 @@ def test_every_number_and_name_comes_back_as_it_was(path: Path) -> None:
     np.testing.assert_array_equal([float(row[2]) for row in rows], values)
 
 
-def test_series_are_grouped_by_the_name_before_the_slash() -> None:
+def test_series_are_grouped_by_the_name_before_the_slash_and_metrics_by_corpus() -> None:
     losses = three_steps().group("loss")
     assert list(losses) == ["", "words"]
     assert losses[""].steps.tolist() == [1, 2, 3]
     assert losses[""].values.tolist() == [3.0, 1.5, 1.0]
     assert losses["words"].values.tolist() == [1.0, 0.5, 1.0 / 3]
-
-
-def test_a_metric_is_given_by_corpus_and_as_their_mean() -> None:
     history = three_steps()
     assert history.metrics == ["nDCG@10"]
     means = {corpus: series.values.tolist() for corpus, series in history.validation("nDCG@10").items()}
@@ -200,7 +197,7 @@ def test_a_value_that_is_not_a_number_leaves_a_gap_of_one_window() -> None:
     assert np.isnan(smoothed).tolist() == [False, True, True, True, False, False]
 
 
-def test_each_kind_of_number_has_its_panel_with_a_named_axis() -> None:
+def test_each_kind_of_number_has_its_panel_with_a_named_axis_and_a_legend_beside_it() -> None:
     panels = draw_curves(made_history()).axes
     assert [axes.get_ylabel() for axes in panels] == [
         "training loss\n(mean of a batch)",
@@ -208,24 +205,27 @@ def test_each_kind_of_number_has_its_panel_with_a_named_axis() -> None:
         "learning rate",
     ]
     assert panels[-1].get_xlabel() == "step (updates of the weights)"
+    figure = draw_curves(made_history())
+    figure.draw_without_rendering()
+    for axes in figure.axes[:2]:
+        legend = axes.get_legend()
+        assert legend is not None
+        assert legend.get_window_extent().x0 > axes.get_window_extent().x1
 
 
-def test_losses_are_drawn_raw_and_smoothed() -> None:
+def test_losses_are_drawn_raw_and_smoothed_and_on_a_log_axis_where_far_apart() -> None:
     losses = draw_curves(made_history()).axes[0]
     assert list(labelled(losses)) == ["whole", "words", "matching"]
     raw = [1 + 2 / step for step in range(1, 61)]
     assert values(losses.lines[2]) == raw
     assert losses.lines[2].get_alpha() == 0.25
     np.testing.assert_allclose(labelled(losses)["words"], smooth_by_hand(raw, 3))
-
-
-def test_losses_far_apart_stand_on_a_log_axis() -> None:
     assert draw_curves(made_history(scale=1.0)).axes[0].get_yscale() == "linear"
     assert draw_curves(made_history(scale=100.0)).axes[0].get_yscale() == "log"
     assert draw_curves(made_history(scale=-100.0)).axes[0].get_yscale() == "linear"
 
 
-def test_a_metric_is_drawn_by_corpus_with_its_best() -> None:
+def test_a_metric_is_drawn_by_corpus_with_its_best_and_one_corpus_once() -> None:
     metric = draw_curves(made_history()).axes[1]
     assert labelled(metric) == {
         "rfc": [0.25, 0.75, 0.5, 0.375],
@@ -233,9 +233,6 @@ def test_a_metric_is_drawn_by_corpus_with_its_best() -> None:
         "mean": [0.1875, 0.5625, 0.375, 0.28125],
     }
     assert of_style(metric, "None") == [[0.75], [0.375], [0.5625]]
-
-
-def test_the_mean_over_one_corpus_is_not_drawn_twice() -> None:
     assert list(labelled(draw_curves(made_history(corpora=("rfc",))).axes[1])) == ["rfc"]
 
 
@@ -245,24 +242,12 @@ def test_no_two_of_forty_corpora_look_alike() -> None:
     assert len(set(looks)) == len(looks) == 41
 
 
-def test_legends_stand_beside_their_panels() -> None:
-    figure = draw_curves(made_history())
-    figure.draw_without_rendering()
-    for axes in figure.axes[:2]:
-        legend = axes.get_legend()
-        assert legend is not None
-        assert legend.get_window_extent().x0 > axes.get_window_extent().x1
-
-
-def test_the_picture_is_a_png_alone_in_its_folder(tmp_path: Path) -> None:
+def test_the_picture_is_a_png_alone_in_its_folder_also_of_a_run_without_a_number(tmp_path: Path) -> None:
     save_curves(made_history(), tmp_path / "curves.png")
     assert [file.name for file in tmp_path.iterdir()] == ["curves.png"]
     pixels = imread(tmp_path / "curves.png")
     assert pixels.shape == (1056, 990, 4)
     assert pixels[0, 0].tolist() == [1, 1, 1, 1]
-
-
-def test_a_run_without_a_number_still_gives_a_picture(tmp_path: Path) -> None:
     save_curves(History(), tmp_path / "empty.png")
     rows = [Number(1, name, math.nan) for name in ("valid R@10/a$b^$", "valid R@10/mean", "loss")]
     save_curves(History([*rows, Number(1, "learning rate", 0.0)]), tmp_path / "nan.png")

@@ -31,6 +31,7 @@ from engine.training.losses import (
     supervised_contrastive,
 )
 from tests.fakes import make_document
+from tests.training.made import supervised_contrastive_by_hand
 
 SEEDS = st.integers(0, 10_000)
 
@@ -70,27 +71,12 @@ def test_info_nce_in_both_directions_is_the_mean_of_them() -> None:
     assert found.item() == pytest.approx((one + other) / 2)
 
 
-def test_queries_that_share_a_positive_are_no_negatives_of_each_other() -> None:
+def test_info_nce_of_two_equal_targets_is_the_log_of_two_and_shared_positives_are_no_negatives() -> None:
+    targets = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    assert info_nce(targets[:1], targets, torch.tensor([1]), temperature=0.05).item() == pytest.approx(log(2))
     queries = torch.eye(2, dtype=torch.float64)
     loss = info_nce(queries, queries[:1], torch.tensor([0, 0]), temperature=1.0, symmetric=True)
     assert loss.item() == 0.0
-
-
-def test_info_nce_of_two_equal_targets_is_the_log_of_two() -> None:
-    targets = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    assert info_nce(targets[:1], targets, torch.tensor([1]), temperature=0.05).item() == pytest.approx(log(2))
-
-
-def supervised_contrastive_by_hand(vectors: Tensor, positives: Tensor, tau: float, ignored: Tensor) -> float:
-    losses = []
-    for i in range(len(vectors)):
-        others = [k for k in range(len(vectors)) if k != i and not ignored[i, k]]
-        own = [j for j in others if positives[i, j]]
-        if own:
-            denominator = sum(exp(float(vectors[i] @ vectors[k]) / tau) for k in others)
-            terms = [log(exp(float(vectors[i] @ vectors[j]) / tau) / denominator) for j in own]
-            losses.append(-sum(terms) / len(own))
-    return sum(losses) / len(losses) if losses else 0.0
 
 
 @given(seed=SEEDS, n_vectors=st.integers(0, 7), share=st.sampled_from([0.0, 0.2, 0.5, 1.0]))
@@ -114,15 +100,6 @@ def test_anchors_without_positives_are_skipped() -> None:
     assert loss.item() == pytest.approx(log(2))  # one of two orthogonal others is positive; the third has only itself
 
 
-def test_the_scaled_cosine_begins_as_that_of_smith_and_learns() -> None:
-    layer = ScaledCosine()
-    torch.testing.assert_close(layer(torch.tensor([-1.0, 0.5])), torch.tensor([-6.0, 3.0]))
-    layer(torch.tensor(1.0)).backward()
-    assert layer.bias.grad == 1.0
-    assert layer.raw_scale.grad is not None
-    assert layer.raw_scale.grad > 0
-
-
 @pytest.mark.parametrize(("raw", "scale"), [(-1e9, 1.0), (1e9, 50.0)])
 def test_the_scale_stays_in_its_range(raw: float, scale: float) -> None:
     layer = ScaledCosine()
@@ -130,11 +107,17 @@ def test_the_scale_stays_in_its_range(raw: float, scale: float) -> None:
     assert layer.scale.item() == scale
 
 
-def test_bce_of_cosine_equals_the_equation() -> None:
+def test_bce_of_cosine_equals_the_equation_and_its_scale_learns() -> None:
     cosine, labels = torch.tensor([0.9, -0.2, 0.4]), torch.tensor([True, False, True])
     chances = [1 / (1 + exp(-(6 * c + 0.5))) for c in (0.9, -0.2, 0.4)]
     by_hand = -(log(chances[0]) + log(1 - chances[1]) + log(chances[2])) / 3
     assert bce_of_cosine(cosine, labels, 6.0, 0.5).item() == pytest.approx(by_hand)
+    layer = ScaledCosine()
+    torch.testing.assert_close(layer(torch.tensor([-1.0, 0.5])), torch.tensor([-6.0, 3.0]))
+    layer(torch.tensor(1.0)).backward()
+    assert layer.bias.grad == 1.0
+    assert layer.raw_scale.grad is not None
+    assert layer.raw_scale.grad > 0
 
 
 def ranking_by_hand(scores: Tensor, positives: Tensor, excluded: Tensor, tau: float) -> float:
@@ -158,12 +141,14 @@ def test_the_ranking_loss_equals_the_equation(seed: int, share: float, left_out:
     assert scores.grad.isfinite().all()
 
 
-def test_positives_do_not_push_each_other_down() -> None:
+def test_positives_do_not_push_each_other_down_and_a_student_like_its_teacher_learns_nothing() -> None:
     scores = torch.tensor([[2.0, 1.0, 0.0]], requires_grad=True)
     ranking_loss(scores, torch.tensor([[True, True, False]])).backward()
     assert scores.grad is not None
     assert (scores.grad[0, :2] < 0).all()
     assert scores.grad[0, 2] > 0
+    scores = torch.tensor([[0.3, 0.1, 0.9]])
+    assert distillation(scores + 5, scores, temperature=0.1).item() == pytest.approx(0, abs=1e-6)
 
 
 def distillation_by_hand(student: Tensor, teacher: Tensor, excluded: Tensor, tau: float) -> float:
@@ -191,23 +176,13 @@ def test_distillation_equals_the_equation(seed: int) -> None:
     assert (student.grad[excluded] == 0).all()
 
 
-def test_a_student_that_scores_like_its_teacher_has_nothing_to_learn() -> None:
-    scores = torch.tensor([[0.3, 0.1, 0.9]])
-    assert distillation(scores + 5, scores, temperature=0.1).item() == pytest.approx(0, abs=1e-6)
-
-
 def test_contrastive_tension_is_the_cross_entropy_of_dot_products() -> None:
     one, other = torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[1.5, 3.0], [-1.0, 0.5]])
     by_hand = (-log(1 / (1 + exp(-3.0))) - log(1 - 1 / (1 + exp(0.5)))) / 2
     assert contrastive_tension(one, other, torch.tensor([True, False])).item() == pytest.approx(by_hand)
 
 
-CASES = st.tuples(
-    st.integers(0, 10_000),
-    st.integers(1, 12),
-    st.integers(1, 6),
-    st.sampled_from([0.0, 0.08, 1.0]),
-)
+CASES = st.tuples(st.integers(0, 10_000), st.integers(1, 12), st.integers(1, 6), st.sampled_from([0.0, 0.08, 1.0]))
 
 
 def unit_rows(seed: int, *shape: int) -> Tensor:
@@ -263,12 +238,9 @@ def test_scores_equal_those_of_search(case: tuple[int, int, int, float]) -> None
         np.testing.assert_allclose(found[q].numpy(), expected, atol=1e-5)
 
 
-def test_padding_never_wins_against_negative_cosines() -> None:
+def test_padding_never_wins_and_best_matches_send_gradients_to_the_best_chunk_alone() -> None:
     targets = torch.tensor([[[-1.0, 0.0], [0.0, 0.0]]])  # the second chunk is padding
     assert best_matches(torch.tensor([[[1.0, 0.0]]]), targets, torch.tensor([[True, False]])).item() == -1.0
-
-
-def test_best_matches_send_gradients_to_the_best_chunk_alone() -> None:
     queries, targets = unit_rows(0, 2, 3, 4), unit_rows(1, 2, 5, 4).requires_grad_()
     best_matches(queries, targets, torch.ones(2, 5, dtype=torch.bool)).sum().backward()
     by_hand = torch.zeros_like(targets)
@@ -308,7 +280,7 @@ def test_under_the_threshold_there_is_neither_score_nor_gradient() -> None:
     assert similarities.grad[2] > 0
 
 
-def test_with_softening_similarities_below_the_threshold_have_a_gradient() -> None:
+def test_softening_gives_similarities_below_the_threshold_a_gradient_and_little_score() -> None:
     similarities = torch.tensor([-torch.inf, 0.1, 0.2, 0.6, 1.0, 1.001], requires_grad=True)
     margins = margin(similarities, torch.tensor(0.2), softening=0.05)
     margins.sum().backward()
@@ -317,9 +289,6 @@ def test_with_softening_similarities_below_the_threshold_have_a_gradient() -> No
     assert similarities.grad is not None
     assert similarities.grad.isfinite().all()
     assert (similarities.grad[1:4] > 0).all()
-
-
-def test_a_small_softening_is_nearly_the_score_of_search() -> None:
     similarities = torch.linspace(-1, 1, 50)
     hard, soft = (margin(similarities, torch.tensor(0.3), softening) for softening in (0.0, 1e-3))
     torch.testing.assert_close(soft, hard, atol=1e-4, rtol=0)
@@ -328,12 +297,7 @@ def test_a_small_softening_is_nearly_the_score_of_search() -> None:
 def test_softened_scores_stay_within_zero_and_one() -> None:
     ones = torch.ones(1, 2, 1)
     scores = evidence_scores(
-        ones,
-        ones[:, 0],
-        torch.tensor([[3.0, 1.0]]),
-        torch.tensor([[0.5, 0.9]]),
-        torch.tensor([0.2]),
-        softening=0.1,
+        ones, ones[:, 0], torch.tensor([[3.0, 1.0]]), torch.tensor([[0.5, 0.9]]), torch.tensor([0.2]), softening=0.1
     )
     assert scores.item() == pytest.approx(1.0)
 

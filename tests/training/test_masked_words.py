@@ -48,10 +48,14 @@ def padded(lengths: list[int]) -> tuple[Tensor, Tensor]:
     return ids, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
 
 
-def test_special_and_padded_tokens_are_never_maskable() -> None:
+def test_special_and_padded_tokens_are_never_masked_and_few_words_are_all() -> None:
     ids = torch.tensor([[CLS, 7, SEP, 8, MASK, SEP, SEP, 9]])
     mask = torch.tensor([[True] * 7 + [False]])
     assert maskable(ids, mask, SPECIAL).tolist() == [[False, True, False, True, False, False, False, False]]
+    ids = torch.tensor([[CLS, *[MASK] * 20, 7, SEP], [CLS, *[MASK] * 21, SEP]])
+    mask = torch.ones_like(ids, dtype=torch.bool)
+    chosen = choose_by_count(maskable(ids, mask, SPECIAL), mask, seeded())
+    assert chosen.nonzero().tolist() == [[0, 21]]
 
 
 @pytest.mark.parametrize(
@@ -63,20 +67,10 @@ def test_the_count_is_that_of_the_released_code(length: int, expected: int) -> N
     assert int(chosen[0].sum()) == expected == min(5, max(1, round(length * 0.15)))
 
 
-def test_a_sequence_with_fewer_words_than_the_count_gives_them_all() -> None:
-    ids = torch.tensor([[CLS, *[MASK] * 20, 7, SEP], [CLS, *[MASK] * 21, SEP]])
-    mask = torch.ones_like(ids, dtype=torch.bool)
-    chosen = choose_by_count(maskable(ids, mask, SPECIAL), mask, seeded())
-    assert chosen.nonzero().tolist() == [[0, 21]]
-
-
 def test_every_word_is_chosen_with_equal_probability_and_special_tokens_never() -> None:
     ids, mask = padded([23] * 4000)
     free = maskable(ids, mask, SPECIAL)
-    for chosen, expected in (
-        (choose_by_count(free, mask, seeded()), 3 / 20),
-        (choose_by_chance(free, seeded()), 0.15),
-    ):
+    for chosen, expected in ((choose_by_count(free, mask, seeded()), 3 / 20), (choose_by_chance(free, seeded()), 0.15)):
         assert not chosen[~free].any()
         shares = chosen.float().mean(0)[free[0]]
         assert shares.tolist() == pytest.approx([expected] * 20, abs=5 * math.sqrt(0.15 * 0.85 / 4000))
@@ -229,13 +223,17 @@ def make(encoder: MeanEncoder, *texts: str) -> WordPretraining:
     return WordPretraining(encoder, pairs)
 
 
-def test_a_batch_holds_runs_of_chunks_within_the_limit_of_tokens(mean_encoder: MeanEncoder) -> None:
+def test_a_batch_holds_runs_of_chunks_within_the_limit_and_documents_without_text_are_refused(
+    mean_encoder: MeanEncoder,
+) -> None:
     task: Task[WordBatch] = make(copy.deepcopy(mean_encoder), TEXT * 4, TEXT, " ")
     batch = task.batch(3)
     assert batch == task.batch(3) != task.batch(4)
     assert len(batch.documents) == 2  # one is blank
     sizes = [sum(map(len, document.token_ids)) for document in batch.documents]
     assert max(sizes) <= 24 and task.n_tokens(batch) == sum(sizes)
+    with pytest.raises(TrainingError, match=r"^the 2 documents of step 0 have no text that can be read$"):
+        make(mean_encoder, " ", " ").batch(0)
 
 
 @pytest.mark.slow
@@ -248,8 +246,3 @@ def test_words_are_learned(mean_encoder: MeanEncoder) -> None:
         losses.append(task.backward(task.batch(step), torch.Tensor.backward)["loss"])
         optimizer.step()
     assert sum(losses[-10:]) < 0.8 * sum(losses[:10])
-
-
-def test_documents_without_text_are_refused(mean_encoder: MeanEncoder) -> None:
-    with pytest.raises(TrainingError, match=r"^the 2 documents of step 0 have no text that can be read$"):
-        make(mean_encoder, " ", " ").batch(0)

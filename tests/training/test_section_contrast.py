@@ -15,16 +15,9 @@ from torch import Tensor
 from engine.encoders.colde import ColdeConfig, ColdeEncoder
 from engine.encoders.encoder import SegmentedDocument
 from engine.errors import TrainingError
-from engine.training.pair_tasks import (
-    Classes,
-    ContrastBatch,
-    ContrastSettings,
-    PairGraph,
-    Relation,
-    SectionContrast,
-)
+from engine.training.pair_tasks import Classes, ContrastBatch, ContrastSettings, PairGraph, Relation, SectionContrast
 from tests.fakes import make_document
-from tests.training.made import WORDS
+from tests.training.made import WORDS, supervised_contrastive_by_hand
 
 CONFIG = ColdeConfig(chunk_tokens=12, lstm_width=16, projection_width=24, dropout=0.0)
 
@@ -40,12 +33,7 @@ def random_documents(encoder: ColdeEncoder, n_documents: int, *, n_words: int = 
 
 
 def make_contrast(
-    folder: Path,
-    relation: Relation,
-    settings: ContrastSettings,
-    config: ColdeConfig = CONFIG,
-    *,
-    n_documents: int = 6,
+    folder: Path, relation: Relation, settings: ContrastSettings, config: ColdeConfig = CONFIG, *, n_documents: int = 6
 ) -> SectionContrast:
     encoder = ColdeEncoder.create(folder, config, device="cpu", dtype=torch.float32)
     return SectionContrast(encoder, random_documents(encoder, n_documents), relation, settings)
@@ -64,7 +52,7 @@ def hops(pairs: Sequence[tuple[int, int]], one: int, other: int) -> int:
     return 3
 
 
-def test_a_graph_counts_hops() -> None:
+def test_a_graph_counts_hops_also_through_documents_outside_of_the_batch() -> None:
     documents = [5, 0, 3, 2, 1, 4]
     positives, open_pairs = PairGraph(6, PAIRS).relate(documents)
     for i, one in enumerate(documents):
@@ -72,20 +60,16 @@ def test_a_graph_counts_hops() -> None:
             distance = hops(PAIRS, one, other)
             assert positives[i, j] == (distance <= 1), (one, other)
             assert open_pairs[i, j] == (distance == 2), (one, other)
-
-
-def test_hops_may_lead_through_a_document_outside_of_the_batch() -> None:
     _, open_pairs = PairGraph(6, PAIRS).relate([0, 2])
     assert open_pairs.tolist() == [[False, True], [True, False]]
+    with pytest.raises(TrainingError, match=r"^no pair of two different documents among 1; give one at least$"):
+        PairGraph(6, [(2, 2)])
 
 
-def test_classes_leave_no_pair_open() -> None:
+def test_classes_leave_no_pair_open_and_are_drawn_k_documents_each_once_an_epoch() -> None:
     positives, open_pairs = Classes([7, 7, 2, 2, 7]).relate([4, 2, 0])
     assert positives.tolist() == [[True, False, True], [False, True, False], [True, False, True]]
     assert not open_pairs.any()
-
-
-def test_classes_are_drawn_k_documents_each_and_all_once_an_epoch() -> None:
     classes = Classes([0, 0, 0, 1, 1, 2, 2, 2, 2, 3])
     settings = ContrastSettings(n_classes=1, n_each=3)
     drawn = [classes.draw(step, settings) for step in range(3)]
@@ -103,10 +87,13 @@ def test_a_graph_draws_documents_beside_neighbours_and_none_twice() -> None:
         assert all(graph.neighbours[number] & set(drawn) for number in drawn)
 
 
-def test_the_share_of_documents_read_whole_is_the_probability(bert_folder: Path) -> None:
+def test_whole_views_have_their_share_and_their_tokens_are_counted(bert_folder: Path) -> None:
     task = make_contrast(bert_folder, PairGraph(6, PAIRS), ContrastSettings(n_classes=3))
     whole = [value for step in range(300) for value in task.batch(step).whole]
     assert np.mean(whole) == pytest.approx(0.3, abs=0.05)
+    task = make_contrast(bert_folder, PairGraph(6, PAIRS), ContrastSettings())
+    lengths = [one.coverage.tokens_total for one in task.documents]
+    assert task.n_tokens(ContrastBatch((0, 3), (False, True))) == lengths[0] + 2 * lengths[3]
 
 
 @pytest.mark.parametrize(
@@ -124,27 +111,14 @@ def test_no_whole_view_is_drawn_without_sections_probability_or_contrast(
     assert not any(make_contrast(bert_folder, PairGraph(6, PAIRS), settings, config).batch(0).whole)
 
 
-def test_tokens_of_whole_views_are_counted_too(bert_folder: Path) -> None:
-    task = make_contrast(bert_folder, PairGraph(6, PAIRS), ContrastSettings())
-    lengths = [one.coverage.tokens_total for one in task.documents]
-    assert task.n_tokens(ContrastBatch((0, 3), (False, True))) == lengths[0] + 2 * lengths[3]
-
-
 def loss_of(task: SectionContrast, batch: ContrastBatch) -> float:
     return task.backward(batch, lambda loss: loss.backward())["loss"]
 
 
 def supcon_by_hand(vectors: Tensor, owners: list[int], pairs: Sequence[tuple[int, int]], temperature: float) -> float:
     """Section 3.3 of the paper, with pairs two hops apart left out of the denominator."""
-    losses = []
-    for i, own in enumerate(owners):
-        others = [j for j in range(len(owners)) if j != i]
-        positives = [j for j in others if hops(pairs, own, owners[j]) <= 1]
-        counted = [j for j in others if hops(pairs, own, owners[j]) != 2]
-        exp = {j: math.exp(float(vectors[i] @ vectors[j]) / temperature) for j in counted}
-        if positives:
-            losses.append(-sum(math.log(exp[j] / sum(exp.values())) for j in positives) / len(positives))
-    return sum(losses) / len(losses)
+    distances = torch.tensor([[hops(pairs, own, other) for other in owners] for own in owners])
+    return supervised_contrastive_by_hand(vectors, distances <= 1, temperature, distances == 2)
 
 
 def test_the_loss_is_the_sum_of_the_paper_over_sections_and_whole_views(bert_folder: Path) -> None:
@@ -200,11 +174,6 @@ def test_gradients_reach_backbone_tables_attention_and_lstm(bert_folder: Path, s
 def test_classes_of_one_document_each_are_refused(labels: list[int], message: str) -> None:
     with pytest.raises(TrainingError, match=f"^{message}"):
         Classes(labels)
-
-
-def test_pairs_of_one_document_are_refused() -> None:
-    with pytest.raises(TrainingError, match=r"^no pair of two different documents among 1; give one at least$"):
-        PairGraph(6, [(2, 2)])
 
 
 def without_dropout(task: SectionContrast) -> SectionContrast:

@@ -171,7 +171,7 @@ def test_a_target_without_evidence_keeps_half_as_many_random_chunks(chunk_index:
     assert {word for one in chosen for word in kept_words(one.targets[7])} == set(kept_words(segmented("other5")))
 
 
-def test_an_index_with_other_chunks_is_refused(chunk_index: Index) -> None:
+def test_an_index_without_a_document_or_with_other_chunks_is_refused(chunk_index: Index) -> None:
     changed = keep_chunks(segmented("query"), range(5))
     with pytest.raises(TrainingError) as raised:
         EvidenceChunks(chunk_index, 2, 2, threshold_rank=3)(
@@ -181,9 +181,6 @@ def test_an_index_with_other_chunks_is_refused(chunk_index: Index) -> None:
         f"{chunk_index.snapshot.folder} holds 8 chunks of query, the encoder in training cuts 5; index the corpus with "
         "the encoder that training starts from"
     )
-
-
-def test_an_index_without_a_document_of_the_batch_is_refused(chunk_index: Index) -> None:
     stranger = ENCODER.segment(document("stranger", "word"))
     with pytest.raises(QueryError, match=r"^no document 'stranger' among 9 in "):
         EvidenceChunks(chunk_index, 2, 2, threshold_rank=3)(
@@ -223,11 +220,13 @@ def corpus_of(index_documents: int, pairs: Judgments, held_out: tuple[str, ...] 
     return training_corpus(make_corpus(index_documents), pairs, held_out=held_out)
 
 
-def test_negatives_of_an_index_are_the_hits_of_its_search_in_order(index: Index) -> None:
+def test_negatives_of_an_index_are_the_hits_of_its_search_and_unknown_documents_are_refused(index: Index) -> None:
     miner = index_miner(index, corpus_of(60, {}), depth=20)
     for query_id in ("doc004", "doc031"):
         hits = index.search(query_id, Request(k=20, exact=True)).hits
         assert miner(query_id) == [hit.doc_id for hit in hits]
+    with pytest.raises(QueryError, match=r"^no document 'x' among 60 in "):
+        index_miner(index, corpus_of(60, {}))("x")
 
 
 def test_an_index_leaves_out_related_too_similar_held_out_and_foreign_documents(index: Index) -> None:
@@ -241,11 +240,6 @@ def test_an_index_leaves_out_related_too_similar_held_out_and_foreign_documents(
     ]
     assert expected
     assert index_miner(index, corpus, margin=0.9)("doc004") == expected
-
-
-def test_a_query_that_is_not_in_the_index_is_refused(index: Index) -> None:
-    with pytest.raises(QueryError, match=r"^no document 'x' among 60 in "):
-        index_miner(index, corpus_of(60, {}))("x")
 
 
 TEXTS = {
@@ -283,13 +277,12 @@ def test_lexical_negatives_share_rare_words_first_and_are_neither_related_nor_to
     assert lexical({"query": related} if related else {}, **options)(query_id) == expected
 
 
-def test_a_corpus_without_words_has_no_negatives() -> None:
+def test_a_corpus_without_words_has_no_negatives_and_without_bm25s_the_error_has_the_install_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pytest.importorskip("bm25s")
     documents = [make_document("one", "the"), make_document("other", "of and")]
     assert lexical_miner(training_corpus(documents, {}))("one") == []
-
-
-def test_a_missing_bm25s_raises_an_error_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(MissingExtra) as raised:
         lexical_miner(training_corpus(make_corpus(3), {}))

@@ -18,14 +18,7 @@ from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.smith import SmithEncoder, document_windows
 from engine.encoders.smith_config import Overflow
 from engine.errors import TrainingError
-from engine.training.masked_words import (
-    IGNORED,
-    Objective,
-    SmithBatch,
-    SmithPretraining,
-    SmithSettings,
-    WordReduction,
-)
+from engine.training.masked_words import IGNORED, Objective, SmithBatch, SmithPretraining, SmithSettings, WordReduction
 from engine.training.task import Task
 from tests.fakes import make_document
 from tests.training.made import SMITH
@@ -71,10 +64,13 @@ def ignore(loss: Tensor) -> None:
     """A backward pass that computes no gradients."""
 
 
-def test_pretraining_is_a_task_whose_loss_is_the_sum_of_its_parts(make: Make) -> None:
+def test_the_loss_is_the_sum_of_its_parts_and_words_start_at_the_logarithm_of_the_vocabulary(make: Make) -> None:
     task: Task[SmithBatch] = make()
     parts = task.backward(task.batch(0), Tensor.backward)
     assert parts["loss"] == pytest.approx(parts["wp"] + parts["sp"], rel=1e-6)
+    task = make(tasks=WORDS)
+    expected = math.log(task.encoder.tokenizer.vocabulary_size)
+    assert task.backward(task.batch(0), ignore)["wp"] == pytest.approx(expected, abs=0.1)
 
 
 def test_the_tokens_of_a_batch_are_those_of_its_documents(make: Make) -> None:
@@ -172,12 +168,6 @@ def test_the_block_loss_starts_at_the_logarithm_of_the_candidates(make: Make, va
         assert fmean(losses) == pytest.approx(math.log(*candidates), abs=0.25)
 
 
-def test_the_word_loss_starts_at_the_logarithm_of_the_vocabulary(make: Make) -> None:
-    task = make(tasks=WORDS)
-    expected = math.log(task.encoder.tokenizer.vocabulary_size)
-    assert task.backward(task.batch(0), ignore)["wp"] == pytest.approx(expected, abs=0.1)
-
-
 def blocks_of(task: SmithPretraining, batch: SmithBatch) -> list[Tensor]:
     """h of each document's blocks, (n, H)."""
     return list(task.module.encoder.blocks(batch.words.ids, batch.mask)[1].split(batch.n_blocks))
@@ -269,20 +259,20 @@ def starting(names: set[str], *parts: str) -> set[str]:
     return {name for name in names if name.startswith(parts)}
 
 
-def test_words_train_the_token_path_alone(make: Make) -> None:
+def test_words_train_the_token_path_and_blocks_all_but_the_last_layer(make: Make) -> None:
     trained = trained_by(make(tasks=WORDS))
     assert starting(trained, "encoder.sentence.bert.encoder.", "word_head.bias")
-    assert not starting(
-        trained, "encoder.sentence.bert.pooler", "encoder.sentence.dense", "encoder.document", "encoder.heads", "block"
-    )
-
-
-def test_blocks_train_all_but_the_last_layer(make: Make) -> None:
+    of_blocks = ("encoder.sentence.bert.pooler", "encoder.sentence.dense", "encoder.document", "encoder.heads", "block")
+    assert not starting(trained, *of_blocks)
     trained = trained_by(make(tasks=BLOCKS))
-    for part in ("bert.encoder", "bert.pooler", "dense"):
-        assert starting(trained, f"encoder.sentence.{part}")
+    for part in ("sentence.bert.encoder", "sentence.bert.pooler", "sentence.dense"):
+        assert starting(trained, f"encoder.{part}")
     assert starting(trained, "encoder.document.encoder", "hidden_block")
     assert not starting(trained, "encoder.heads", "encoder.document.pooler", "word_head")
+    for stops in (False, True):
+        hidden = trained_by(make(Variant.PAPER, tasks=BLOCKS, masked_blocks=6, stop_gradient=stops))
+        assert bool(starting(hidden, "encoder.sentence")) is not stops
+    assert starting(hidden, "encoder.document")
 
 
 def test_stop_gradient_cuts_the_path_through_the_true_blocks(make: Make) -> None:
@@ -296,15 +286,6 @@ def test_stop_gradient_cuts_the_path_through_the_true_blocks(make: Make) -> None
         gradients.append(dense.weight.grad)
     assert losses[0] == losses[1]
     assert not torch.allclose(gradients[0], gradients[1])
-
-
-def test_with_all_blocks_hidden_stop_gradient_leaves_the_sentences_alone(make: Make) -> None:
-    trained = [
-        trained_by(make(Variant.PAPER, tasks=BLOCKS, masked_blocks=6, stop_gradient=stops)) for stops in (False, True)
-    ]
-    assert starting(trained[0], "encoder.sentence")
-    assert not starting(trained[1], "encoder.sentence")
-    assert starting(trained[1], "encoder.document")
 
 
 def test_documents_of_one_block_give_a_loss_of_zero_and_no_gradient(make: Make) -> None:

@@ -46,10 +46,13 @@ from tests.fakes import FakeEncoder, make_document
 from tests.training.made import SMITH, pairs_of_texts, plain_encoder, training_corpus
 
 
-def test_a_step_has_the_same_numbers_whenever_it_is_run() -> None:
+def test_a_step_has_the_same_numbers_whenever_it_is_run_and_epochs_and_seeds_others() -> None:
     assert step_generator(3, 5).random() == step_generator(3, 5).random()
     drawn = {step_generator(seed, step).random() for seed in range(4) for step in range(4)}
     assert len(drawn) == 16
+    orders = [tuple(epoch_slice(20, 20, step, seed)) for step in range(2) for seed in range(2)]
+    assert len(set(orders)) == 4
+    assert [sorted(epoch_slice(3, 8, step, seed=0)) for step in range(2)] == [[0, 1, 2]] * 2
 
 
 @pytest.mark.parametrize(("n", "size"), [(10, 3), (10, 5), (7, 7), (1, 1)])
@@ -60,20 +63,6 @@ def test_an_epoch_reads_each_position_at_most_once_and_all_that_fill_a_batch(n: 
         read = [position for batch in batches for position in batch]
         assert [len(batch) for batch in batches] == [size] * steps
         assert len(set(read)) == steps * size and set(read) <= set(range(n))
-
-
-def test_epochs_and_seeds_are_shuffled_differently() -> None:
-    orders = [tuple(epoch_slice(20, 20, step, seed)) for step in range(2) for seed in range(2)]
-    assert len(set(orders)) == 4
-
-
-def test_a_batch_larger_than_the_corpus_holds_every_position() -> None:
-    assert [sorted(epoch_slice(3, 8, step, seed=0)) for step in range(2)] == [[0, 1, 2]] * 2
-
-
-def test_tokens_read_are_those_of_the_chunks_that_are_left() -> None:
-    document = FakeEncoder().segment(make_document("a", "word " * 20))
-    assert tokens_read([document, keep_chunks(document, [0, 2])]) == 20 + 8 + 4
 
 
 DOCUMENTS = pairs_of_texts(12)
@@ -404,8 +393,12 @@ def _leaves(embedded: Embedded) -> Embedded:
     )
 
 
-def test_groups_keep_order_and_budget(encoder: MeanEncoder, documents: Sequence[SegmentedDocument]) -> None:
+def test_groups_keep_order_and_budget_and_tokens_are_those_of_the_chunks_left(
+    encoder: MeanEncoder, documents: Sequence[SegmentedDocument]
+) -> None:
     sizes = [sum(map(len, document.token_ids)) for document in documents]
     assert sizes == [16, 36, 36, 3, 18]
     groups = [[int(one.document.doc_id) for one in group] for group in groups_of(documents, 54)]
     assert groups == [[0, 1], [2, 3], [4]]
+    document = FakeEncoder().segment(make_document("a", "word " * 20))
+    assert tokens_read([document, keep_chunks(document, [0, 2])]) == 20 + 8 + 4

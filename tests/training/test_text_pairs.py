@@ -11,7 +11,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 
 from engine.encoders.encoder import Pooling, SegmentedDocument, Variant
 from engine.encoders.tde import TdeConfig, TdeEncoder
@@ -26,6 +25,7 @@ from engine.training.pair_tasks import (
     sampled,
 )
 from tests.fakes import make_document
+from tests.training.made import supervised_contrastive_by_hand
 
 ANIMALS = "fox dog river house bank".split()
 THINGS = "light model vector search chunk query score".split()
@@ -68,18 +68,6 @@ def task(encoder: TdeEncoder) -> TextPairs:
     return TextPairs(encoder, segmented(encoder, make_texts(14)), make_pairs(20, 14), TRAINING)
 
 
-def supervised_contrastive_by_hand(vectors: list[Tensor], classes: list[int], temperature: float) -> float:
-    """Section 4.4, one anchor and one positive at a time; anchors without positives are left out."""
-    losses = []
-    for i, anchor in enumerate(vectors):
-        positives = [j for j in range(len(vectors)) if j != i and classes[j] == classes[i]]
-        denominator = sum(math.exp((anchor @ vectors[k]).item() / temperature) for k in range(len(vectors)) if k != i)
-        logs = [math.log(math.exp((anchor @ vectors[j]).item() / temperature) / denominator) for j in positives]
-        if positives:
-            losses.append(-sum(logs) / len(positives))
-    return sum(losses) / len(losses)
-
-
 @torch.no_grad()
 def test_the_contrastive_part_equals_the_equation(task: TextPairs) -> None:
     batch = task.batch(0)
@@ -90,7 +78,8 @@ def test_the_contrastive_part_equals_the_equation(task: TextPairs) -> None:
         for position in range(len(text.chunks)):
             vectors.append(embedded.chunks[row, position])
             classes.append(of_texts[row])
-    expected = supervised_contrastive_by_hand(vectors, classes, 0.07)
+    same = torch.tensor([[one == other for other in classes] for one in classes])
+    expected = supervised_contrastive_by_hand(vectors, same, 0.07, torch.zeros_like(same))
     assert len(set(classes)) > 1
     assert task.losses(batch, embedded)["contrastive"].item() == pytest.approx(expected, rel=1e-4)
 

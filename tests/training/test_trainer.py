@@ -217,12 +217,7 @@ def test_without_validation_the_last_weights_are_kept(bert_folder: Path, tmp_pat
     ],
 )
 def test_training_stops_after_a_number_of_validations_without_a_gain(
-    mean_encoder: MeanEncoder,
-    tmp_path: Path,
-    values: list[float],
-    patience: int | None,
-    steps: int,
-    best_step: int,
+    mean_encoder: MeanEncoder, tmp_path: Path, values: list[float], patience: int | None, steps: int, best_step: int
 ) -> None:
     settings = TrainerSettings(steps=10, validate_every=2, checkpoint_every=100, patience=patience)
     outcome = Trainer(Toy(pull), mean_encoder, tmp_path, settings, validate=scripted(made=values)).run()
@@ -315,17 +310,6 @@ def test_a_damaged_checkpoint_raises_an_error_with_the_way_out(
     assert task.seen == [1, 2]
 
 
-def test_a_checkpoint_of_another_module_is_refused(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
-    resumed(Toy(pull), mean_encoder, tmp_path, steps=2)
-    other = Toy(lambda layer, step: other.layer.weight.sum())
-    other.layer = nn.Linear(5, 2)
-    other.module = nn.ModuleDict({"layer": other.layer})
-    with pytest.raises(
-        EncoderError, match=r"checkpoint-2 is of another encoder .*; give the settings of its first run"
-    ):
-        resumed(other, mean_encoder, tmp_path, steps=3)
-
-
 def test_tied_parameters_are_saved_and_resumed(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
     def tied() -> Toy:
         task = Toy(pull)
@@ -352,6 +336,17 @@ def test_a_resumed_run_has_the_learning_rates_it_is_given(mean_encoder: MeanEnco
 def test_two_checkpoints_are_kept(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
     resumed(Toy(pull), mean_encoder, tmp_path, steps=4)
     assert {path.name for path in (tmp_path / "checkpoints").iterdir()} == {"checkpoint-3", "checkpoint-4"}
+
+
+def test_a_checkpoint_of_another_module_is_refused(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
+    resumed(Toy(pull), mean_encoder, tmp_path, steps=2)
+    other = Toy(lambda layer, step: other.layer.weight.sum())
+    other.layer = nn.Linear(5, 2)
+    other.module = nn.ModuleDict({"layer": other.layer})
+    with pytest.raises(
+        EncoderError, match=r"checkpoint-2 is of another encoder .*; give the settings of its first run"
+    ):
+        resumed(other, mean_encoder, tmp_path, steps=3)
 
 
 def test_steps_are_watched_with_the_last_validation(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
@@ -406,8 +401,8 @@ def test_without_a_head_rate_all_parameters_learn_at_one_rate(colde: ColdeEncode
 SMITH_LAYERS = nn.ModuleDict({"sentence": nn.Linear(2, 2), "document": nn.Linear(2, 2)})
 
 
-def test_the_head_rate_applies_to_all_parameters_outside_the_backbone(
-    colde: ColdeEncoder, mean_encoder: MeanEncoder
+def test_the_head_rate_applies_outside_the_backbone_and_topics_and_head_of_a_tde_learn_faster(
+    colde: ColdeEncoder, mean_encoder: MeanEncoder, bert_folder: Path
 ) -> None:
     settings = TrainerSettings(learning_rate=RATE, head_learning_rate=HEAD_RATE)
     encoders = [(colde, "backbone."), (mean_encoder, ""), (SimpleNamespace(module=SMITH_LAYERS), "sentence.")]
@@ -415,18 +410,12 @@ def test_the_head_rate_applies_to_all_parameters_outside_the_backbone(
         task = nn.ModuleDict({"encoder": encoder.module, "scale": nn.Linear(1, 1)})
         for name, rate in rates(task, encoder, settings).items():
             assert rate == (RATE if name.startswith(f"encoder.{backbone}") else HEAD_RATE), name
-
-
-def test_topics_and_head_of_a_tde_learn_faster_than_its_backbone(bert_folder: Path) -> None:
     tde = tiny_tde(bert_folder)
     settings = Recipe(objective=TextPairsObjective(), trainer=TrainerSettings(learning_rate=2e-5)).trainer
     found = rates(tde.module, tde, settings)
     assert {name.partition(".")[0] for name, rate in found.items() if rate == 2e-5} == {"backbone"}
     assert {name.partition(".")[0] for name, rate in found.items() if rate == 1e-3} == {"topics", "head"}
     assert set(found.values()) == {2e-5, 1e-3}
-
-
-def test_a_rate_that_was_given_for_the_head_of_a_tde_is_kept() -> None:
     trainer = TrainerSettings(head_learning_rate=HEAD_RATE)
     assert Recipe(objective=TextPairsObjective(), trainer=trainer).trainer.head_learning_rate == HEAD_RATE
     assert Recipe().trainer.head_learning_rate is None

@@ -36,7 +36,7 @@ def shown(document: Document, spans: list[Span]) -> list[str]:
     return [document.text[span.start : span.stop] for span in spans]
 
 
-def test_sentences_cover_the_text_and_stay_within_sections() -> None:
+def test_sentences_and_words_cover_the_text_within_sections() -> None:
     assert shown(DOCUMENT, sentences(DOCUMENT)) == [
         "Start\nOne fox runs. ",
         "Two dogs sleep.\n\n",
@@ -44,14 +44,8 @@ def test_sentences_cover_the_text_and_stay_within_sections() -> None:
         "End\nA river. ",
         "It is long.\n\n",
     ]
-
-
-def test_blank_sections_have_no_sentence() -> None:
     document = make_document("d", [("", "One fox. "), ("", " \n "), ("", "Two dogs.")])
     assert shown(document, sentences(document)) == ["One fox. ", "Two dogs."]
-
-
-def test_words_cover_the_text() -> None:
     document = make_document("d", "  one two\n\nthree ")
     assert shown(document, words(document)) == ["  one ", "two\n\n", "three "]
     assert words(make_document("d", " \n ")) == []
@@ -75,28 +69,19 @@ def test_kept_text_stays_under_its_heading() -> None:
     assert (view.doc_id, view.title, view.pages) == ("d", "d", ())
 
 
-def test_sections_without_kept_text_are_dropped() -> None:
+def test_a_view_keeps_sections_with_text_cut_at_their_borders_or_the_whole_document() -> None:
     view = keep(DOCUMENT, [sentences(DOCUMENT)[2]])
     assert [section.heading for section in view.sections] == ["Middle"]
     assert view.sections[0].start == 0
     assert keep(DOCUMENT, []).text == ""
-
-
-def test_a_span_over_several_sections_is_cut_at_their_borders() -> None:
     document = Document(
         "d", "", "abcdef", (Section("", (), 0, 2), Section("", (), 2, 4), Section("", (), 4, 6)), pages=(3,)
     )
     view = keep(document, [Span(1, 5)])
     assert view.text == "bcde"
     assert [(section.start, section.stop) for section in view.sections] == [(0, 1), (1, 3), (3, 4)]
-
-
-def test_keeping_everything_returns_the_document() -> None:
     assert keep(DOCUMENT, [Span(0, len(DOCUMENT.text))]) == DOCUMENT
     assert keep(DOCUMENT, sentences(DOCUMENT)) == DOCUMENT
-
-
-def test_one_section_has_all_of_the_text_and_no_heading() -> None:
     joined = one_section(DOCUMENT)
     assert joined.text == DOCUMENT.text
     assert joined.sections == (Section("", (), 0, len(DOCUMENT.text)),)
@@ -182,14 +167,11 @@ def test_docsplit_deals_out_the_sentences_in_order(document: Document, seed: int
         assert all(sum(len(sentence.split()) for sentence in side) >= 0.1 * words for side in (one, other))
 
 
-def test_docsplit_tosses_a_fair_coin() -> None:
+def test_docsplit_tosses_a_fair_coin_and_draws_lopsided_views_again() -> None:
     document = make_document("d", " ".join(f"Word{number} is here." for number in range(50)))
     shares = [len(texts(drawn(document, Sampling.DOCSPLIT, seed)[0])) / 50 for seed in range(200)]
     assert np.mean(shares) == pytest.approx(0.5, abs=0.02)
     assert np.std(shares) == pytest.approx(0.5 / 50**0.5, abs=0.015)
-
-
-def test_docsplit_draws_lopsided_views_again() -> None:
     document = make_document("d", "A b c d e f g h i. J. K. L.")
     for seed in range(50):
         one, other = drawn(document, Sampling.DOCSPLIT, seed)
@@ -226,21 +208,15 @@ def test_crops_are_stretches_of_one_chunk(n: int, seed: int) -> None:
     assert max(crops[0][-1], crops[1][-1]) - min(crops[0][0], crops[1][0]) < chunk
 
 
-def test_crops_come_from_anywhere() -> None:
+def test_crops_come_from_anywhere_lose_a_tenth_of_their_words_and_keep_one() -> None:
     document = make_document("d", " ".join(map(str, range(1000))))
     words = [int(drawn(document, Sampling.CONTRIEVER, seed)[0].text.split()[0]) for seed in range(200)]
     assert min(words) < 100 < 800 < max(words)
     assert np.mean(words) == pytest.approx(500 - 0.15 * 256, abs=60)
-
-
-def test_a_tenth_of_the_words_of_a_crop_is_deleted() -> None:
     document = make_document("d", " ".join(map(str, range(256))))
     views = [view for seed in range(100) for view in drawn(document, Sampling.CONTRIEVER, seed)]
     kept = [len(words) / (words[-1] - words[0] + 1) for view in views if (words := [int(w) for w in view.text.split()])]
     assert np.mean(kept) == pytest.approx(0.9, abs=0.01)
-
-
-def test_a_crop_keeps_a_word_at_least() -> None:
     views = independent_crops(make_document("d", "one two three"), np.random.default_rng(0), deletion=1.0)
     assert [count_words(view) for view in views] == [1, 1]
 
@@ -259,14 +235,10 @@ def test_the_span_and_the_rest_are_the_document(document: Document, seed: int) -
     assert len(span) == 1 or words[0] <= 0.2 * words[1]
 
 
-def test_the_span_stays_in_the_rest_one_time_in_ten() -> None:
+def test_spans_are_of_one_to_five_sentences_and_stay_in_the_rest_one_time_in_ten() -> None:
     document = make_document("d", " ".join(f"Word{number} is here." for number in range(30)))
     stayed = [drawn(document, Sampling.ICT, seed)[1] == document for seed in range(1000)]
     assert np.mean(stayed) == pytest.approx(0.1, abs=0.03)
-
-
-def test_spans_are_of_one_to_five_sentences_in_thirty() -> None:
-    document = make_document("d", " ".join(f"Word{number} is here." for number in range(30)))
     assert {len(texts(drawn(document, Sampling.ICT, seed)[0])) for seed in range(300)} == {1, 2, 3, 4, 5}
 
 
@@ -277,28 +249,22 @@ def pairs(documents: list[Document], max_tokens: int = 512, sampling: Sampling =
     return ViewPairs(FakeEncoder(), documents, sampling, batch_size=4, max_tokens=max_tokens)
 
 
-def test_a_batch_depends_on_seed_and_step_alone() -> None:
+def test_a_batch_depends_on_seed_and_step_alone_and_views_are_redrawn_every_epoch() -> None:
     one, other = pairs(CORPUS), pairs(CORPUS)
     one.batch(0)
     assert one.batch(5) == other.batch(5) != one.batch(6)
-
-
-def test_both_views_are_of_the_same_document_each_once_an_epoch() -> None:
-    batches = [pairs(CORPUS).batch(step) for step in (0, 1)]
-    for batch in batches:
-        ids = [CORPUS[position].doc_id for position in batch.positions]
-        assert [query.document.doc_id for query in batch.queries] == ids
-        assert [target.document.doc_id for target in batch.targets] == ids
-    assert len({position for batch in batches for position in batch.positions}) == 8
-
-
-def test_views_are_redrawn_every_epoch() -> None:
     few = CORPUS[:4]
     texts = [
         {query.document.doc_id: query.document.text for query in pairs(few).batch(step).queries} for step in (0, 1)
     ]
     assert texts[0].keys() == texts[1].keys()
     assert texts[0] != texts[1]
+    batches = [pairs(CORPUS).batch(step) for step in (0, 1)]
+    for batch in batches:
+        ids = [CORPUS[position].doc_id for position in batch.positions]
+        assert [query.document.doc_id for query in batch.queries] == ids
+        assert [target.document.doc_id for target in batch.targets] == ids
+    assert len({position for batch in batches for position in batch.positions}) == 8
 
 
 def numbered(n_sentences: int, words: int = 4) -> Document:
@@ -353,7 +319,7 @@ def test_docsplit_deals_out_a_window_as_long_as_both_views() -> None:
         assert shared == list(range(shared[0], shared[-1] + 1))
 
 
-def test_a_long_document_is_read_in_the_longest_window_that_fits() -> None:
+def test_a_document_is_read_whole_or_in_the_longest_window_that_fits() -> None:
     document = numbered(25)  # 12 chunks of 8 words, one of 4
     source = pairs([document, document], max_tokens=20)
     firsts = set()
@@ -362,9 +328,6 @@ def test_a_long_document_is_read_in_the_longest_window_that_fits() -> None:
         assert words == list(range(words[0], words[0] + len(words)))
         firsts.add((words[0], len(words)))
     assert firsts == {(8 * chunk, 16) for chunk in range(10)} | {(80, 20)}
-
-
-def test_a_document_that_fits_is_read_whole() -> None:
     document = CORPUS[0]
     segmented = FakeEncoder().segment(document)
     source = pairs(CORPUS, max_tokens=segmented.coverage.tokens_total)
@@ -375,12 +338,7 @@ def test_a_document_that_fits_is_read_whole() -> None:
 def test_a_joined_view_is_one_chunk_across_headings(mean_encoder: MeanEncoder, joined: bool) -> None:
     sections = [(f"Part {number}", "The quick brown fox. The lazy dog. We search. ") for number in range(3)]
     source = ViewPairs(
-        mean_encoder,
-        [make_document("d", sections)] * 2,
-        Sampling.DOCSPLIT,
-        batch_size=2,
-        max_tokens=40,
-        joined=joined,
+        mean_encoder, [make_document("d", sections)] * 2, Sampling.DOCSPLIT, batch_size=2, max_tokens=40, joined=joined
     )
     n_chunks = {len(view.chunks) for step in range(10) for view in source.batch(step).queries}
     assert (n_chunks == {1}) == joined
@@ -394,20 +352,14 @@ def test_views_for_a_real_encoder_stay_within_the_limit_of_tokens(mean_encoder: 
     assert 25 <= np.mean(sizes) <= max(sizes) <= 40
 
 
-def test_a_document_without_text_is_left_out() -> None:
+def test_documents_without_text_are_left_out_and_those_without_negatives_or_too_long_chunks_refused() -> None:
     batch = pairs([*CORPUS[:3], make_document("blank", " ")]).batch(0)
     assert sorted(batch.positions) == [0, 1, 2]
     with pytest.raises(TrainingError, match=r"^the 4 documents of step 0 have no text that can be read$"):
         pairs([make_document("blank", " ")] * 4).batch(0)
-
-
-def test_a_chunk_that_is_too_long_is_refused() -> None:
     with pytest.raises(TrainingError) as raised:
         pairs(CORPUS, max_tokens=5, sampling=Sampling.SIMCSE).batch(0)
     assert "has 8 tokens, a view at most 5; give the encoder a smaller window, or allow longer" in str(raised.value)
-
-
-def test_documents_without_negatives_are_refused() -> None:
     with pytest.raises(
         TrainingError, match=r"^1 documents in batches of 4 have no negatives; give at least two of both"
     ):
