@@ -58,24 +58,6 @@ def test_unbalanced_braces_do_no_harm() -> None:
     assert "body" in read(rf"\section{{One {{ {BODY}".encode() + b"\n\\textbf{x body", "a", "a.tex").text
 
 
-@pytest.mark.parametrize(
-    ("body", "text"),
-    [
-        (r"The \texttt{pump\_one and the gate.", "The pump_one and the gate."),
-        (r"\foreignlg}Keep clear.\end{lock} \'etang", "Keep clear. étang"),
-        (r"\begin{verbEvery lock is old.", "verbEvery lock is old."),
-        (r"\begin{theorem}[Silt bound Every lock silts.\end{theorem} Yes.", "[Silt bound Every lock silts. Yes."),
-        (r"\makebox[3cm Every lock silts. $\sqrt[3]{x}$", "[3cm Every lock silts. 3√(x)"),
-        ("\\section{Gates\n\nOf oak.\n\n\\section{Silt}\n\nIt falls.} Yes.", "Gates Of oak. Silt It falls. Yes."),
-        (r"\écluse{One} gate.", "One gate."),
-    ],
-)
-def test_words_beside_a_damaged_command_are_read(body: str, text: str) -> None:
-    document = document_in(rf"\begin{{document}}{body}\end{{document}}")
-    assert " ".join(document.text.split()) == text
-    assert "unexplained_words" not in document.left_out
-
-
 def test_tables_and_figures_keep_their_captions() -> None:
     table = r"\begin{table}\centering\begin{tabular}{lr} a & b \\ 1 & 2 \end{tabular}\caption{The table.}\end{table}"
     figure = r"\begin{figure}\includegraphics[width=3cm]{a.png}\caption{A figure.}\end{figure}"
@@ -107,20 +89,6 @@ def test_a_definition_in_program_text_is_text() -> None:
     assert text_of(f"before\n\\begin{{lstlisting}}[language=TeX]\n{code}\n\\end{{lstlisting}}") == f"before\n\n{code}"
 
 
-@pytest.mark.parametrize(
-    ("latex", "text"),
-    [
-        (r"\newcommand{\sys}{LM\xspace}\newcommand{\long}{\sys-2} \sys, \long{}!", "LM, LM-2!"),
-        (r"\newcommand{\a}{\alpha}$\a{}x$", "αx"),
-        (r"\def\on{\futurelet\@next\@on}\def\eg{e.g.\on} \eg{} a", "e.g. a"),
-        (r"\newcommand{\section}{no}\section{Yes} text", "Yes\n\ntext"),
-        (r"\def\x{\x\x} text", "text"),
-    ],
-)
-def test_macros_without_arguments_are_expanded(latex: str, text: str) -> None:
-    assert text_of(latex) == text
-
-
 def test_macros_that_grow_without_end_are_left_alone() -> None:
     assert len(text_of(rf"\def\x{{{'word ' * 1000}}} {'x ' * 9}" + r"\x " * 9_000)) < 100_000
 
@@ -128,6 +96,13 @@ def test_macros_that_grow_without_end_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("latex", "text"),
     [
+        # macros without arguments
+        (r"\newcommand{\sys}{LM\xspace}\newcommand{\long}{\sys-2} \sys, \long{}!", "LM, LM-2!"),
+        (r"\newcommand{\a}{\alpha}$\a{}x$", "αx"),
+        (r"\def\on{\futurelet\@next\@on}\def\eg{e.g.\on} \eg{} a", "e.g. a"),
+        (r"\newcommand{\section}{no}\section{Yes} text", "Yes\n\ntext"),
+        (r"\def\x{\x\x} text", "text"),
+        # commands
         (r"\looseness=-1 In the", "In the"), (r"\parskip 0pt plus 1pt\parindent=0.5\baselineskip In", "In"),
         (r"\begin{CJK*}{UTF8}{gbsn}In\end{CJK*}", "In"),
         (r"\begin{minipage}[t]{0.9\textwidth}In\end{minipage}", "In"),
@@ -156,7 +131,7 @@ def test_macros_that_grow_without_end_are_left_alone() -> None:
         (r"\begin{enumerate}[a)]\item A\begin{itemize}\item B\end{itemize}\end{enumerate}", "a) A\n* B"),
     ],
 )  # fmt: skip
-def test_commands_leave_no_residue(latex: str, text: str) -> None:
+def test_macros_are_expanded_and_commands_leave_no_residue(latex: str, text: str) -> None:
     assert text_of(latex) == text
 
 
@@ -280,9 +255,17 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
         ("", r"In $O(n\log n)$ and $\max x$.", "In O(n log n) and max x."),
         (r"\Abstract{It rises.}", "Text.", "Abstract It rises. Text."),
         (r"\newtheorem{proof}{Beweis}", r"\begin{proof}It falls.\end{proof}", "Beweis. It falls."),
+        # beside a damaged command
+        ("", r"The \texttt{pump\_one and the gate.", "The pump_one and the gate."),
+        ("", r"\foreignlg}Keep clear.\end{lock} \'etang", "Keep clear. étang"),
+        ("", r"\begin{verbEvery lock is old.", "verbEvery lock is old."),
+        ("", r"\begin{theorem}[Silt bound Every lock silts.\end{theorem} Yes.", "[Silt bound Every lock silts. Yes."),
+        ("", r"\makebox[3cm Every lock silts. $\sqrt[3]{x}$", "[3cm Every lock silts. 3√(x)"),
+        ("", "\\section{Gates\n\nOf oak.\n\n\\section{Silt}\n\nIt falls.} Yes.", "Gates Of oak. Silt It falls. Yes."),
+        ("", r"\écluse{One} gate.", "One gate."),
     ],
 )  # fmt: skip
-def test_words_that_commands_stand_for_are_read_and_apart(front: str, body: str, text: str) -> None:
+def test_words_of_commands_and_beside_damaged_ones_are_read_and_apart(front: str, body: str, text: str) -> None:
     document = document_in(rf"{front}\begin{{document}}{body}\end{{document}}")
     assert " ".join(document.text.split()) == text
     assert "unexplained_words" not in document.left_out

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine.readers import Unreadable, read_bytes
+from tests.cases import cases
 from tests.readers.made import document_of, documents_of, pdf_bytes
 from tests.readers.test_docx_parts import numbered, word_of
 from tests.readers.test_kinds import html, jats, latex, odt, prose, tei, word_run
@@ -174,21 +175,6 @@ _BOOK_META = (
     "<book-meta><book-id>b1</book-id><book-title-group><book-title>On Locks</book-title></book-title-group>"
     "<pub-date><year>2015</year></pub-date></book-meta>"
 )
-
-
-@pytest.mark.parametrize(
-    ("data", "title", "text", "fields"),
-    [
-        (f"<book>{_BOOK_META}<book-body>{_BOOK_PART}</book-body></book>", "On Locks",
-         "On Locks 1 Gates On gates. Gates are old. Oak It lasts.", {"year": 2015, "authors": ["Rin Okabe"]}),
-        (f"<book-part-wrapper>{_BOOK_META}{_BOOK_PART}</book-part-wrapper>", "Gates",
-         "Gates Abstract On gates. Gates are old. Oak It lasts.", {"authors": ["Rin Okabe"]}),
-    ],
-)  # fmt: skip
-def test_books_of_bits_are_read_as_articles_are(data: str, title: str, text: str, fields: dict[str, object]) -> None:
-    document = document_of("a.xml", data)
-    assert (document.title, " ".join(document.text.split())) == (title, text)
-    assert {field: document.metadata.get(field) for field in fields} == fields
 
 
 @pytest.mark.parametrize(
@@ -561,66 +547,30 @@ def test_the_text_of_a_variant(name: str, data: str | bytes, text: str) -> None:
         ("a.html", html('<div role="heading" aria-level="2">Oak</div><p>Elm</p>'), ["Oak"]),
         ("a.docx", word_of(f"<w:tbl><w:tr><w:tc>{_HEADED}</w:tc></w:tr></w:tbl>"), ["Aim"]),
         ("a.tei", tei("<head>Oak</head><p>Elm</p>"), ["Oak"]),
-        (
-            "a.html",
-            html("<p class='oj-ti-art'>Article 1</p><div><p class='oj-sti-art'>Scope</p></div><p>Elm</p>"),
-            ["Article 1 Scope"],
-        ),
-        (
-            "a.xml",
-            "<article xmlns='http://www.elsevier.com/x'><body><section><label>1</label><section-title>Oak"
-            "</section-title><para>The eels hide in mud.</para></section></body></article>",
-            ["1 Oak"],
-        ),
+        ("a.html", html("<p class='oj-ti-art'>Article 1</p><div><p class='oj-sti-art'>Scope</p></div><p>Elm</p>"),
+         ["Article 1 Scope"]),
+        ("a.xml", "<article xmlns='http://www.elsevier.com/x'><body><section><label>1</label><section-title>Oak"
+         "</section-title><para>The eels hide in mud.</para></section></body></article>", ["1 Oak"]),
         ("a.tex", latex(r"\begin{frame}[t]{Oak}{Tree}Elm\end{frame}"), ["Oak"]),
         ("a.tex", latex(r"\begin{frame}\frametitle{Oak}Elm\end{frame}"), ["Oak"]),
-        (
-            "a.html",
-            html("<center><b>ARTICLE I</b></center><center><b>TOLLS</b></center><p>Twenty pence.</p>"),
-            ["ARTICLE I TOLLS"],
-        ),
+        ("a.html", html("<center><b>ARTICLE I</b></center><center><b>TOLLS</b></center><p>Twenty pence.</p>"),
+         ["ARTICLE I TOLLS"]),
         ("a.html", html("<p align=center>I.</p><p align=center>BACKGROUND</p><p>Twenty pence.</p>"), ["I. BACKGROUND"]),
-        (
-            "a.docx",
-            word_of(f"{_CENTRED.format('ARTICLE I')}{_CENTRED.format('TOLLS')}<w:p>{word_run('Elm')}</w:p>"),
-            ["ARTICLE I TOLLS"],
-        ),
-        (
-            "a.odt",
-            odt(
-                "<text:p text:style-name='C'>ARTICLE I</text:p><text:p text:style-name='C'>TOLLS</text:p><text:p>"
-                "Elm</text:p>",
-                "<style:style style:name='C'><style:paragraph-properties style:text-align='center'/></style:style>",
-            ),
-            ["ARTICLE I TOLLS"],
-        ),
-        (
-            "a.xml",
-            "<PubmedArticle><MedlineCitation><PMID>11</PMID><Article><Journal><Title>Silt</Title></Journal>"
-            "<Abstract><AbstractText Label='AIM'>Elm.</AbstractText></Abstract></Article>"
-            "</MedlineCitation></PubmedArticle>",
-            ["AIM"],
-        ),
-        (
-            "a.xml",
-            "<book><book-part><book-part-meta><title-group><title>Oak</title></title-group></book-part-meta><body>"
-            "<p>The eels hide in mud.</p></body></book-part></book>",
-            ["Oak"],
-        ),
+        ("a.docx", word_of(f"{_CENTRED.format('ARTICLE I')}{_CENTRED.format('TOLLS')}<w:p>{word_run('Elm')}</w:p>"),
+         ["ARTICLE I TOLLS"]),
+        ("a.odt", odt("<text:p text:style-name='C'>ARTICLE I</text:p><text:p text:style-name='C'>TOLLS</text:p><text:p>"
+         "Elm</text:p>", "<style:style style:name='C'><style:paragraph-properties style:text-align='center'/>"
+         "</style:style>"), ["ARTICLE I TOLLS"]),
+        ("a.xml", "<PubmedArticle><MedlineCitation><PMID>11</PMID><Article><Journal><Title>Silt</Title></Journal>"
+         "<Abstract><AbstractText Label='AIM'>Elm.</AbstractText></Abstract></Article></MedlineCitation>"
+         "</PubmedArticle>", ["AIM"]),
+        ("a.xml", "<book><book-part><book-part-meta><title-group><title>Oak</title></title-group></book-part-meta>"
+         "<body><p>The eels hide in mud.</p></body></book-part></book>", ["Oak"]),
     ],
-)
+)  # fmt: skip
 def test_headings_of_other_kinds(name: str, data: str | bytes, headings: list[str]) -> None:
     document = document_of(name, data)
     assert [section.heading for section in document.sections] == headings
-
-
-def test_patents_of_other_offices_have_other_roots() -> None:
-    data = (
-        "<wo-bibliographic-data><invention-title>Weir</invention-title></wo-bibliographic-data><claims><claim num='1'>"
-    )
-    root = "wo-published-application"
-    document = document_of("a.xml", f"<{root}>{data}<claim-text>A weir.</claim-text></claim></claims></{root}>")
-    assert (document.title, document.text) == ("Weir", "Weir\n\nClaims\n\n1. A weir.")
 
 
 @pytest.mark.parametrize("note", ["{} See R. at 12.", "{} Vane, supra, at 12.", "{} Old Silt, at 12.", "* A deed."])
@@ -631,39 +581,10 @@ def test_a_note_at_the_foot_of_each_page_is_no_running_head(note: str) -> None:
     assert document.text.count(note.removeprefix("{} ")) == 6
 
 
-def test_a_note_of_a_title_is_text() -> None:
-    note = "<fn><label>*</label><p>Read in Goole.</p></fn>"
-    title = f"<title-group><article-title>Oak{note}</article-title></title-group>"
-    document = document_of("a.xml", jats(title, "<p>Elm</p>"))
-    assert (document.title, " ".join(document.text.split())) == ("Oak", "Oak * Read in Goole. Elm")
-
-
 _PERSONS = "".join(
     f'<dc:creator id="{name}">{name}</dc:creator><meta refines="#{name}" property="role">{role}</meta>'
     for name, role in (("Vane", "aut"), ("Elm", "edt"))
 )
-
-
-def test_fields_of_a_book_say_what_they_are() -> None:
-    title = (
-        '<dc:title id="s">Sub</dc:title><meta refines="#s" property="title-type">subtitle</meta><dc:title id="m">Main'
-    )
-    title += '</dc:title><meta refines="#m" property="title-type">main</meta>'
-    date = '<dc:date o:event="modification" xmlns:o="o">2021</dc:date><dc:date>1999</dc:date>'
-    book = document_of("a.epub", epub_bytes({"a.xhtml": "<p>Oak</p>"}, fields=f"{title}{_PERSONS}{date}"))
-    fields = {name: book.metadata[name] for name in ("authors", "subtitle", "year")}
-    assert (book.title, fields) == ("Main", {"authors": ["Vane"], "subtitle": "Sub", "year": 1999})
-
-
-def test_an_answer_of_ops_can_be_json() -> None:
-    patent = {"@country": "EP", "@doc-number": "1000", "@kind": "A1", "bibliographic-data": {
-        "invention-title": [{"@lang": "de", "$": "Pumpe"}, {"@lang": "en", "$": "Pump"}]},
-        "abstract": {"@lang": "en", "p": {"$": "A pump with seals."}}}  # fmt: skip
-    answer = {"ops:world-patent-data": {"exchange-documents": {"exchange-document": patent}}}
-    document = document_of("a.json", json.dumps(answer))
-    assert (document.title, document.metadata["number"], document.text[-18:]) == (
-        "Pump", "EP1000A1", "A pump with seals."
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -680,13 +601,51 @@ def test_the_date_of_an_article_is_the_earliest(dates: str) -> None:
     assert (metadata["date"], metadata["year"]) == ("2020-04-03", 2020)
 
 
-def test_a_review_without_a_title_has_that_of_its_book_and_an_id_of_pmc_has_two_spellings() -> None:
-    front = (
-        '<article-id pub-id-type="pmcid">PMC7</article-id><title-group><article-title/></title-group>'
-        "<product><source>On Locks</source></product>"
-    )
-    document = document_of("a.xml", jats(front, "<p>Good.</p>"))
-    assert (document.title, document.text, document.metadata["pmc"]) == ("On Locks", "On Locks\n\nGood.", "PMC7")
+_MAIN_AND_SUBTITLE = (
+    '<dc:title id="s">Sub</dc:title><meta refines="#s" property="title-type">subtitle</meta><dc:title id="m">Main'
+    '</dc:title><meta refines="#m" property="title-type">main</meta>'
+)
+_DATES = '<dc:date o:event="modification" xmlns:o="o">2021</dc:date><dc:date>1999</dc:date>'
+_FROM_OPS = {"@country": "EP", "@doc-number": "1000", "@kind": "A1", "bibliographic-data": {
+    "invention-title": [{"@lang": "de", "$": "Pumpe"}, {"@lang": "en", "$": "Pump"}]},
+    "abstract": {"@lang": "en", "p": {"$": "A pump with seals."}}}  # fmt: skip
+
+
+@cases(
+    "name, data, title, text, fields",
+    {
+        "a book of BITS": ("a.xml", f"<book>{_BOOK_META}<book-body>{_BOOK_PART}</book-body></book>", "On Locks",
+         "On Locks 1 Gates On gates. Gates are old. Oak It lasts.", {"year": 2015, "authors": ["Rin Okabe"]}),
+        "a part of a book of BITS": ("a.xml", f"<book-part-wrapper>{_BOOK_META}{_BOOK_PART}</book-part-wrapper>",
+         "Gates", "Gates Abstract On gates. Gates are old. Oak It lasts.", {"authors": ["Rin Okabe"]}),
+        "patents of other offices have other roots": (
+            "a.xml", "<wo-published-application><wo-bibliographic-data><invention-title>Weir</invention-title>"
+            "</wo-bibliographic-data><claims><claim num='1'><claim-text>A weir.</claim-text></claim></claims>"
+            "</wo-published-application>", "Weir", "Weir Claims 1. A weir.", {}),
+        "an answer of OPS can be JSON": (
+            "a.json", json.dumps({"ops:world-patent-data": {"exchange-documents": {"exchange-document": _FROM_OPS}}}),
+            "Pump", "Pump Abstract A pump with seals.", {"number": "EP1000A1"}),
+        "a note of a title is text": (
+            "a.xml", jats("<title-group><article-title>Oak<fn><label>*</label><p>Read in Goole.</p></fn>"
+            "</article-title></title-group>", "<p>Elm</p>"), "Oak", "Oak * Read in Goole. Elm", {}),
+        "a review without a title has that of its book, and an id of PMC two spellings": (
+            "a.xml", jats('<article-id pub-id-type="pmcid">PMC7</article-id><title-group><article-title/></title-group>'
+            "<product><source>On Locks</source></product>", "<p>Good.</p>"), "On Locks", "On Locks Good.",
+            {"pmc": "PMC7"}),
+        "fields of a book say what they are": (
+            "a.epub", epub_bytes({"a.xhtml": "<p>Oak</p>"}, fields=f"{_MAIN_AND_SUBTITLE}{_PERSONS}{_DATES}"), "Main",
+            "Oak", {"authors": ["Vane"], "subtitle": "Sub", "year": 1999}),
+        "fields below a second title are metadata": (
+            "a.rst", "Oak\n===\n\nElm\n---\n\n:Author: Ann Vane\n\nText.\n", "Oak", "Oak Elm Author: Ann Vane Text.",
+            {"authors": ["Ann Vane"]}),
+    },
+)  # fmt: skip
+def test_the_title_the_text_and_the_fields(
+    name: str, data: str | bytes, title: str, text: str, fields: dict[str, object]
+) -> None:
+    document = document_of(name, data)
+    assert (document.title, " ".join(document.text.split())) == (title, text)
+    assert {field: document.metadata.get(field) for field in fields} == fields
 
 
 @pytest.mark.parametrize("between", ['\n<?xml version="1.0"?>', "<?xml version='1.0'?>", "\n<!DOCTYPE a SYSTEM 'b'>\n"])
@@ -746,8 +705,3 @@ def test_restructured_text_of_other_programs(source: str, text: str, left_out: d
     document = document_of("a.rst", source)
     assert " ".join(document.text.split()) == text
     assert document.left_out == left_out
-
-
-def test_fields_below_a_second_title_are_metadata() -> None:
-    document = document_of("a.rst", "Oak\n===\n\nElm\n---\n\n:Author: Ann Vane\n\nText.\n")
-    assert document.metadata["authors"] == ["Ann Vane"]
