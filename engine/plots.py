@@ -35,7 +35,7 @@ from engine.search.query import Query
 from engine.store.partitioned import Snapshot
 from engine.store.reference import sample_order
 from engine.store.snapshot import Positions
-from engine.text.document import Document, section_label
+from engine.text.document import Document, section_labels
 from engine.words.counts import TermTable, count_documents
 from engine.words.likelihood import ALPHA, TermStatistics
 from engine.words.segmenter import segmenter_of
@@ -87,7 +87,7 @@ class Axis:
 
 def section_axis(document: Document) -> Axis:
     """A label for each section."""
-    return Axis(document.title, tuple(section_label(document, position) for position in range(len(document.sections))))
+    return Axis(document.title, tuple(section_labels(document)))
 
 
 def plot_hit(result: Result, hit: Hit) -> Plot:
@@ -126,7 +126,11 @@ def draw_heatmap(values: Vectors, rows: Axis, columns: Axis, title: str) -> Plot
     _label(axes, rows, columns, height, width)
     if values.size <= _MOST_NUMBERED_CELLS:
         luminance = image.to_rgba(values)[..., :3] @ _LUMINANCE
-        _number(axes, values, luminance < _MIDDLE)
+        for (row, column), value in np.ndenumerate(values):
+            if value >= _LEAST_NUMBER:
+                colour = "white" if luminance[row, column] < _MIDDLE else "black"
+                shown = f"{value:.2f}".replace("0.", ".", 1)
+                axes.text(column, row, shown, ha="center", va="center", fontsize=6, color=colour)
     bar = figure.add_axes((1 + 0.2 / width, 0, 0.15 / width, 1))
     figure.colorbar(image, cax=bar).set_label("contribution to the score", fontsize=8)
     bar.tick_params(labelsize=7)
@@ -161,14 +165,6 @@ def _ticks(labels: tuple[str, ...], inches: float) -> tuple[range, list[str]]:
 def _cut(text: str, characters: int) -> str:
     shortened = textwrap.shorten(text, characters, placeholder="…")
     return text[: characters - 1] + "…" if shortened == "…" else shortened  # the first word is too long
-
-
-def _number(axes: Axes, values: Vectors, is_dark: NDArray[np.bool_]) -> None:
-    for (row, column), value in np.ndenumerate(values):
-        if value >= _LEAST_NUMBER:
-            colour = "white" if is_dark[row, column] else "black"
-            shown = f"{value:.2f}".replace("0.", ".", 1)
-            axes.text(column, row, shown, ha="center", va="center", fontsize=6, color=colour)
 
 
 Points = NDArray[np.float64]
@@ -220,8 +216,12 @@ def project_vectors(vectors: Vectors) -> Projection:
     _, axes = np.linalg.eigh(centred.T @ centred)
     axes = _turned(axes[:, ::-1][:, :_K])
     points = centred @ axes
+    variance = float((centred**2).sum())
+    first, second = (_planar(points) ** 2).sum(0).tolist()
     return Projection(
-        _planar(points), _shares(points, float((centred**2).sum())), lambda new: _planar((new - mean) @ axes)
+        _planar(points),
+        (first / variance, second / variance) if variance > 0 else (0.0, 0.0),
+        lambda new: _planar((new - mean) @ axes),
     )
 
 
@@ -237,11 +237,6 @@ def _turned(axes: Points) -> Points:
 def _planar(points: Points) -> Points:
     """Points in two columns, even if there are fewer components."""
     return np.pad(points, ((0, 0), (0, _K - points.shape[1])))
-
-
-def _shares(points: Points, variance: float) -> tuple[float, float]:
-    first, second = (_planar(points) ** 2).sum(0).tolist()
-    return (first / variance, second / variance) if variance > 0 else (0.0, 0.0)
 
 
 Rows = slice | list[int] | NDArray[np.bool_]
@@ -463,7 +458,10 @@ def plot_clusters(index: Mapped, corpus: CorpusMap, pairs: Pairs, least: float |
     members = [name for cluster in clusters for name, _ in cluster.members]
     rows = {name: _row_of(index.snapshot, corpus.positions, name) for name in members}
     shown = {name: row for name, row in rows.items() if row is not None}
-    _draw_others(axes, corpus, list(shown.values()))
+    is_other = np.ones(len(corpus.points), bool)
+    is_other[list(shown.values())] = False
+    if is_other.any():
+        _draw_points(axes, corpus, is_other, 0.6, color=FAINT, alpha=0.6, label="in no cluster")
     _draw_lines(axes, corpus, pairs, pairs.least if least is None else least, shown)
     for cluster in clusters[:MOST_NAMED]:
         _draw_cluster(axes, corpus, cluster, shown)
@@ -472,14 +470,6 @@ def plot_clusters(index: Mapped, corpus: CorpusMap, pairs: Pairs, least: float |
     axes.set_title(title, loc="left", fontsize=11, color=DARK)
     _add_legend(figure, axes)
     return figure
-
-
-def _draw_others(axes: Axes, corpus: CorpusMap, members: Sequence[int]) -> None:
-    """Draw the documents that are in no cluster."""
-    is_other = np.ones(len(corpus.points), bool)
-    is_other[list(members)] = False
-    if is_other.any():
-        _draw_points(axes, corpus, is_other, 0.6, color=FAINT, alpha=0.6, label="in no cluster")
 
 
 def _draw_lines(axes: Axes, corpus: CorpusMap, pairs: Pairs, least: float, shown: dict[str, int]) -> None:

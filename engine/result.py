@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from engine.encoders.encoder import ModelExplanation, Vectors
 from engine.errors import QueryError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 N_SNIPPETS = 3  # section pairs of a hit that are listed by default, in tables, JSON and rows alike
 N_MATCHES = 10  # section pairs of a hit that an HTML report shows by default
+Member = TypeVar("Member", int, str)
 _REPR_CHARACTERS = 50  # most characters of a title or a file name in a line
 
 
@@ -234,11 +235,11 @@ class Result(Sequence[Hit]):
         return self.hits[at]
 
     def __repr__(self) -> str:
-        source = f" from {_short(self.query.source)!r}" if self.query.source else ""
+        source = f" from {cut_short(self.query.source)!r}" if self.query.source else ""
         counts = f"{len(self.hits)} of {self.n_found:,} hits"
         if self.sections is not None:
             counts = f"{len(self.sections)} sections"
-        return f"Result({_short(self.query.title)!r}{source}, {counts}, {self.status.value})"
+        return f"Result({cut_short(self.query.title)!r}{source}, {counts}, {self.status.value})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -326,7 +327,7 @@ class SectionMatrix:
 
     def __repr__(self) -> str:
         n_rows, n_columns = self.cosines.shape
-        sides = f"{_short(self.query.title)!r}, {_short(self.target.title)!r}"
+        sides = f"{cut_short(self.query.title)!r}, {cut_short(self.target.title)!r}"
         extent = f", cosines {self.cosines.min():.2f} to {self.cosines.max():.2f}" if self.cosines.size else ""
         return f"SectionMatrix({sides}, {n_rows} x {n_columns} sections{extent})"
 
@@ -339,12 +340,12 @@ def shown_spans(pair: SectionPair, query: Document, target: Document) -> tuple[S
     """
     if pair.parts and pair.parts[0].contribution >= pair.words:
         return pair.parts[0].query, pair.parts[0].target
-    mine, theirs = query.sections[pair.query_section], target.sections[pair.target_section]
-    return Span(mine.start, mine.stop), Span(theirs.start, theirs.stop)
+    return query.sections[pair.query_section].span, target.sections[pair.target_section].span
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _REPR_CHARACTERS else text[: _REPR_CHARACTERS - 1].rstrip() + "…"
+def cut_short(text: str, most: int = _REPR_CHARACTERS) -> str:
+    """A text of at most `most` characters, with "…" where it was cut."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def provenance(
@@ -468,11 +469,11 @@ class Pairs(Sequence[DocumentPair]):
             if pair.score < least:
                 continue
             titles |= {pair.first: pair.first_title, pair.second: pair.second_title}
-            root, joined = sorted((_root(parents, pair.first), _root(parents, pair.second)))
+            root, joined = sorted((root_of(parents, pair.first), root_of(parents, pair.second)))
             parents[joined] = root
         members: dict[str, list[str]] = {}
         for name in sorted(titles):
-            members.setdefault(_root(parents, name), []).append(name)
+            members.setdefault(root_of(parents, name), []).append(name)
         ordered = sorted(members.values(), key=lambda names: (-len(names), names[0]))
         return tuple(
             Cluster(number, tuple((name, titles[name]) for name in names))
@@ -487,11 +488,11 @@ def cluster_rows(clusters: Sequence[Cluster]) -> list[tuple[int | str, ...]]:
     ]
 
 
-def _root(parents: dict[str, str], name: str) -> str:
-    """The name that represents a component in the union-find forest; compresses the path to it."""
-    root = name
+def root_of(parents: dict[Member, Member], member: Member) -> Member:
+    """The member that represents a component in the union-find forest; compresses the path to it."""
+    root = member
     while parents.get(root, root) != root:
         root = parents[root]
-    while name != root:
-        parents[name], name = root, parents[name]
+    while member != root:
+        parents[member], member = root, parents[member]
     return root

@@ -27,7 +27,6 @@ from engine.readers import Unreadable
 from engine.search.request import Request
 from engine.store.partitioned import stored_fields
 from engine.text.document import Document, section_label
-from engine.text.segmentation import Span
 from engine.views import Hit, Result
 from indexer.reading.reader import DocumentReader, ReadLimits, ReadRequest
 from indexer.request_fields import request_fields
@@ -39,13 +38,7 @@ class Tools:
     """The tools over one opened index, by their names. Several threads may call them; files are read one at a time."""
 
     def __init__(self, index: Index, reader: DocumentReader, files: Path | None = None) -> None:
-        """Hold what the tools work with.
-
-        Args:
-            index: an opened one, which nothing else uses.
-            reader: of files; it is started by the first one.
-            files: the folder whose files may be searched with; None for no files.
-        """
+        """Take an opened index that nothing else uses, and the folder of the files that may be searched with."""
         self.files = None if files is None else files.resolve()
         self._index = index
         self._reader = reader
@@ -119,7 +112,7 @@ def _described(document: Document, at: int) -> dict[str, Any]:
         "section": at + 1,
         "heading": section_label(document, at),
         "characters": section.stop - section.start,
-        "pages": list(document.page_numbers(Span(section.start, section.stop))),
+        "pages": list(document.page_numbers(section.span)),
     }
 
 

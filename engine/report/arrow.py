@@ -8,23 +8,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from engine.errors import IndexMismatch, QueryError
-from engine.report.contract import result_dict
+from engine.report.contract import place_of, result_dict
 from engine.report.exports import COUNT_COLUMNS, PART_COLUMNS, part_rows
 from engine.result import N_SNIPPETS, Result
 from engine.store.checks import content_hash
 from engine.store.partitioned import Snapshot, stored_types
 from engine.store.snapshot import Positions
-from engine.text.document import Document
 from engine.text.section_kinds import section_kinds
-from engine.text.segmentation import Coverage, Span
 
 What: TypeAlias = Literal["documents", "sections", "vectors"]
 _AT_ONCE = 200  # documents of one batch
@@ -116,9 +114,9 @@ def index_export(snapshot: Snapshot, what: What, positions: Positions | None = N
         case "documents":
             fields = _columns_of(stored_types(snapshot.folder))
             schema = pa.schema([*_DOCUMENTS, *fields.items()])
-            rows: Callable[[Positions], list[dict[str, Any]]] = lambda at: _documents(snapshot, at, fields)  # noqa: E731
+            rows: Callable[[Positions], list[dict[str, Any]]] = partial(_documents, snapshot, fields)
         case "sections":
-            schema, rows = pa.schema(_SECTIONS), lambda at: _sections(snapshot, at)
+            schema, rows = pa.schema(_SECTIONS), partial(_sections, snapshot)
         case "vectors":
             return _vectors(snapshot, chosen)
         case _:
@@ -138,28 +136,25 @@ def _columns_of(types: Mapping[str, Mapping[str, int]]) -> dict[str, pa.DataType
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def _documents(snapshot: Snapshot, positions: Positions, fields: Mapping[str, pa.DataType]) -> list[dict[str, Any]]:
+def _documents(snapshot: Snapshot, fields: Mapping[str, pa.DataType], positions: Positions) -> list[dict[str, Any]]:
+    n_chunks = snapshot.locations.n_chunks[positions].tolist()
     return [
-        _document(document, coverage, int(snapshot.locations.n_chunks[position]))
-        | {name: document.metadata.get(name) for name in fields}
-        for position, (document, coverage) in zip(positions.tolist(), snapshot.documents(positions), strict=True)
+        {
+            "doc_id": document.doc_id,
+            "title": document.title,
+            "source": document.source,
+            "text": document.text,
+            "content": content_hash(document),
+            "n_sections": len(document.sections),
+            "n_chunks": n,
+            "tokens_read": coverage.tokens_read,
+            "tokens_total": coverage.tokens_total,
+            "pages": list(document.pages),
+            "metadata": json.dumps(dict(document.metadata), ensure_ascii=False),
+            **{name: document.metadata.get(name) for name in fields},
+        }
+        for n, (document, coverage) in zip(n_chunks, snapshot.documents(positions), strict=True)
     ]
-
-
-def _document(document: Document, coverage: Coverage, n_chunks: int) -> dict[str, Any]:
-    return {
-        "doc_id": document.doc_id,
-        "title": document.title,
-        "source": document.source,
-        "text": document.text,
-        "content": content_hash(document),
-        "n_sections": len(document.sections),
-        "n_chunks": n_chunks,
-        "tokens_read": coverage.tokens_read,
-        "tokens_total": coverage.tokens_total,
-        "pages": list(document.pages),
-        "metadata": json.dumps(dict(document.metadata), ensure_ascii=False),
-    }
 
 
 def _sections(snapshot: Snapshot, positions: Positions) -> list[dict[str, Any]]:
@@ -170,17 +165,12 @@ def _sections(snapshot: Snapshot, positions: Positions) -> list[dict[str, Any]]:
             "heading": section.heading,
             "path": list(section.path),
             "kind": kind.value,
-            **_place(document, section.start, section.stop),
+            **place_of(document, section.span),
             "text": document.text[section.start : section.stop],
         }
         for document, _ in snapshot.documents(positions)
         for number, (section, kind) in enumerate(zip(document.sections, section_kinds(document), strict=True))
     ]
-
-
-def _place(document: Document, start: int, stop: int) -> dict[str, Any]:
-    pages = document.page_numbers(Span(start, stop))
-    return {"start": start, "end": stop, "page": pages[0] if pages else None, "last_page": pages[-1] if pages else None}
 
 
 def _vectors(snapshot: Snapshot, positions: Positions) -> Export:
@@ -220,8 +210,6 @@ def _vectors_of(snapshot: Snapshot, position: int, schema: pa.Schema) -> pa.Reco
         *map(list, zip(*places, strict=True)),
     ]
     arrays = [pa.array(column, kind.type) for column, kind in zip(columns, schema, strict=False)]
-    return pa.RecordBatch.from_arrays([*arrays, _fixed(vectors)], schema=schema)
-
-
-def _fixed(vectors: NDArray[np.float32]) -> pa.FixedSizeListArray:
-    return pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+    return pa.RecordBatch.from_arrays(
+        [*arrays, pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])], schema=schema
+    )

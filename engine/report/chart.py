@@ -7,7 +7,6 @@ the row is more similar than its threshold and the row adds less than half of an
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.report.contract import STANDS_OUT, QuerySections, place_of, result_dict
-from engine.report.exports import as_cell
+from engine.report.exports import csv_text
 from engine.report.lines import pages_label
 from engine.report.page import render
 from engine.report.quotes import Quote, Quotes
@@ -23,7 +22,6 @@ from engine.result import Hit, Result
 from engine.scoring.parts import SectionPair
 from engine.text.cleaning import safe
 from engine.text.document import Document, section_label
-from engine.text.segmentation import Span
 from engine.text.units import Unit
 from engine.words.places import after_heading
 
@@ -124,7 +122,7 @@ def _lowest(result: Result, hit: Hit, rows: Sequence[int], least: float | None) 
 
 def _text(query: Document, number: int) -> str:
     section = query.sections[number]
-    start = after_heading(query, Span(section.start, section.stop), number)
+    start = after_heading(query, section.span, number)
     paragraphs = _PARAGRAPHS.split(query.text[start : section.stop].strip().lstrip(" .):#*"))
     return "\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
@@ -136,7 +134,7 @@ def _shortened(text: str, most: int | None) -> str:
 def _row(query: Document, number: int, text: str, cells: tuple[Cell | None, ...]) -> ChartRow:
     section = query.sections[number]
     label = section_label(query, number) if section.heading else " > ".join(section.path)
-    return ChartRow(label, pages_label(place_of(query, Span(section.start, section.stop))), text, cells)
+    return ChartRow(label, pages_label(place_of(query, section.span)), text, cells)
 
 
 def _column(result: Result, hit: Hit, rows: Sequence[int], lowest: Sequence[_Lowest]) -> list[Cell | None]:
@@ -175,24 +173,17 @@ def chart_html(chart: Chart, unit: Unit, *, command: str = "") -> str:
 
 def chart_csv(chart: Chart) -> str:
     """A line for each row; for each hit five columns, whose names begin with its doc_id."""
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    names = [
-        f"{hit.doc_id} {column}"
-        for hit in chart.result.hits
-        for column in ("passage", "section", "pages", "contribution", "words")
-    ]
-    lines.writerow(map(as_cell, ["row", "label", "pages", "text", *names]))
+    columns = ("passage", "section", "pages", "contribution", "words")
+    rows: list[list[Any]] = [["row", "label", "pages", "text"]]
+    rows[0] += [f"{hit.doc_id} {column}" for hit in chart.result.hits for column in columns]
     for number, row in enumerate(chart.rows, start=1):
-        cells = [value for cell in row.cells for value in _csv_cell(cell)]
-        lines.writerow(map(as_cell, [number, row.label, row.pages, row.text, *cells]))
-    return text.getvalue()
-
-
-def _csv_cell(cell: Cell | None) -> list[Any]:
-    if cell is None:
-        return [""] * 5
-    return [cell.text, cell.section, cell.pages, cell.contribution, "; ".join(cell.words)]
+        rows.append([number, row.label, row.pages, row.text])
+        for cell in row.cells:
+            words = (
+                () if cell is None else (cell.text, cell.section, cell.pages, cell.contribution, "; ".join(cell.words))
+            )
+            rows[-1] += words or [""] * len(columns)
+    return csv_text(rows)
 
 
 def chart_docx(chart: Chart, unit: Unit, *, command: str = "") -> bytes:

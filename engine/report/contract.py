@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.encoders.encoder import ModelExplanation
+from engine.encoders.encoder import ModelExplanation, strongest
 from engine.errors import step
 from engine.references.extraction import CommonReferences, common_references, own_references
 from engine.report.lines import counted
 from engine.report.quotes import Quote, Quotes
 from engine.result import N_MATCHES, N_SNIPPETS, Hit, Result
 from engine.scoring.evidence import Floor
-from engine.scoring.parts import ChunkPart, SectionPair, SectionSums, TermPart, pair_columns
+from engine.scoring.parts import ChunkPart, SectionPair, SectionSums, SmallPairs, pair_columns
 from engine.store.checks import content_hash
 from engine.text.document import Document, section_label
 from engine.text.section_kinds import SectionKind, section_kinds
@@ -100,7 +100,7 @@ class QuerySections:
     def of(cls, result: Result) -> QuerySections:
         """The sections of the query of a result; those of mostly stock sentences are boilerplate."""
         query, kinds = result.query, section_kinds(result.query)
-        spans = [Span(section.start, section.stop) for section in query.sections]
+        spans = [section.span for section in query.sections]
         left = kept_shares([sentence.span for sentence in result.stock], spans)
         is_stock = (left <= 1 - _LEAST_STOCK).tolist()
         own = [
@@ -182,20 +182,13 @@ def rest_note(hit: Mapping[str, Any]) -> tuple[float, str]:
     """The share of the score that no row holds, and its kinds in words; (0, "") where the rows hold all."""
     kinds = hit["by_section"]["rest"]
     total = sum(kind["share"] for kind in kinds)
-    names = [_kind_name(kind["kind"], kind["n_sections"]) for kind in kinds]
+    known = {"body": "{}", "small": "small section pairs"}
+    names = [
+        known.get(kind["kind"], kind["kind"]).format(counted(kind["n_sections"], "more section")) for kind in kinds
+    ]
     if len(kinds) == 1:
         return total, names[0]
     return total, ", ".join(f"{name} {percent(kind['share'])}" for name, kind in zip(names, kinds, strict=True))
-
-
-def _kind_name(kind: str, n_sections: int) -> str:
-    match kind:
-        case "body":
-            return counted(n_sections, "more section")
-        case "small":
-            return "small section pairs"
-        case _:
-            return kind
 
 
 def percent(share: float) -> str:
@@ -237,7 +230,6 @@ def result_dict(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> dict[str
     A search for novelty has `sections`, each with its hit; other results have `hits`.
 
     Args:
-        result: of a search.
         n_pairs: section pairs listed for each hit; None for all. The best of each section of the query comes first,
             then the strongest others; `rest` sums those that are not listed.
     """
@@ -327,7 +319,7 @@ def _hit(
     quotes = Quotes(query, hit, result.language, result.stock)
     parts = [_pair(pairs[at], query, hit, quotes, quoted.get(at)) for at in listed]
     if (rest := hit.breakdown.beyond([*listed])) is not None:
-        parts.append(_part("rest", rest.contribution, in_words=rest.words))
+        parts.append(_part("rest", rest))
     values = {
         "rank": hit.rank,
         "score": hit.score,
@@ -401,6 +393,14 @@ def _model(model: ModelExplanation, query: Document, target: Document) -> dict[s
     }
 
 
+def model_pairs(hit: Mapping[str, Any], n_pairs: int) -> Iterator[tuple[float, str, str]]:
+    """The strongest section pairs of the explanation of the model, if a hit of `result_dict` has one: value, labels."""
+    if (model := hit.get("model")) is not None:
+        for pair in strongest(np.array(model["pairs"]), n_pairs):
+            labels = model["query_sections"][pair.query_section], model["target_sections"][pair.target_section]
+            yield pair.value, labels[0]["label"], labels[1]["label"]
+
+
 def _model_sections(document: Document, weights: NDArray[np.float32]) -> list[dict[str, Any]]:
     return [section_dict(document, index) | {"weight": weight} for index, weight in enumerate(weights.tolist())]
 
@@ -412,28 +412,11 @@ def _model_chunks(chunks: Sequence[Chunk], weights: NDArray[np.float32]) -> list
     ]
 
 
-def _part(
-    kind: str,
-    contribution: float,
-    *,
-    in_words: float = 0.0,
-    similarity: float | None = None,
-    threshold: float | None = None,
-) -> dict[str, Any]:
-    """A part with all fields; the fields of a section pair are empty."""
-    return {
-        "kind": kind,
-        "contribution": contribution,
-        "word_contribution": in_words,
-        "query_section": None,
-        "target_section": None,
-        "similarity": similarity,
-        "threshold": threshold,
-        "words": [],
-        "spans": [],
-        "marks": None,
-        "quotes": None,
-    }
+def _part(kind: str, part: SectionPair | SmallPairs, **of_pair: Any) -> dict[str, Any]:  # noqa: ANN401
+    """A part with all fields; those of a section pair are empty in another part."""
+    fields = ("query_section", "target_section", "similarity", "threshold", "words", "spans", "marks", "quotes")
+    values = {"kind": kind, "contribution": part.contribution, "word_contribution": part.words}
+    return values | {name: [] if name in ("words", "spans") else None for name in fields} | of_pair
 
 
 def _by_section(
@@ -453,7 +436,7 @@ def _by_section(
         }
         for row in divided
     ]
-    rows.sort(key=lambda row: _is_stock(parts[row["part"]]))
+    rows.sort(key=lambda row: bool((parts[row["part"]]["quotes"] or {}).get("stock")))
     rest: dict[str, list[float]] = {}
     for row in shares.rows[len(divided) :]:
         rest.setdefault(row.kind.value, []).append(row.contribution)
@@ -470,11 +453,6 @@ def _by_section(
             for kind, n, contribution in kinds_of_rest
         ],
     }
-
-
-def _is_stock(part: Mapping[str, Any]) -> bool:
-    """Whether the quote of a part is a stock sentence."""
-    return part["quotes"] is not None and part["quotes"]["stock"] is not None
 
 
 def best_parts(hit: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -498,23 +476,23 @@ def _share(contribution: float, hit: Hit) -> float:
 
 def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes, is_best: bool | None) -> dict[str, Any]:
     """A section pair, with marks if it is the best of its section; None: without quotes."""
-    strongest = pair.parts[0] if pair.parts else None
-    part = _part(
-        "section_pair",
-        pair.contribution,
-        in_words=pair.words,
-        similarity=None if strongest is None else strongest.similarity,
-        threshold=None if strongest is None else strongest.threshold,
-    )
+    best = pair.parts[0] if pair.parts else None
     terms = quotes.listed(pair.terms)
-    return part | {
-        "query_section": section_dict(query, pair.query_section),
-        "target_section": section_dict(hit.document, pair.target_section),
-        "words": list(map(_word, terms, *quotes.places(pair, [term.key for term in terms]))),
-        "spans": [_passages(passages, query, hit.document) for passages in pair.parts],
-        "marks": _both(quotes.marks(pair)) if is_best else None,
-        "quotes": None if is_best is None else _quoted(pair, query, hit, quotes),
-    }
+    return _part(
+        "section_pair",
+        pair,
+        query_section=section_dict(query, pair.query_section),
+        target_section=section_dict(hit.document, pair.target_section),
+        similarity=None if best is None else best.similarity,
+        threshold=None if best is None else best.threshold,
+        words=[
+            {"term": term.term, "contribution": term.contribution, "query_spans": mine, "target_spans": theirs}
+            for term, mine, theirs in zip(terms, *quotes.places(pair, [term.key for term in terms]), strict=True)
+        ],
+        spans=[_passages(passages, query, hit.document) for passages in pair.parts],
+        marks=_both(quotes.marks(pair)) if is_best else None,
+        quotes=None if is_best is None else _quoted(pair, query, hit, quotes),
+    )
 
 
 def _both(values: Iterable[Any]) -> dict[str, Any]:
@@ -535,15 +513,6 @@ def _quote(document: Document, quote: Quote) -> dict[str, Any]:
     }
 
 
-def _word(term: TermPart, mine: list[int], theirs: list[int]) -> dict[str, Any]:
-    return {
-        "term": term.term,
-        "contribution": term.contribution,
-        "query_spans": mine,
-        "target_spans": theirs,
-    }
-
-
 def outline(document: Document) -> list[dict[str, Any]]:
     """The sections of a document, with the headings above them and the number of sections that were joined in each."""
     return [
@@ -555,7 +524,7 @@ def outline(document: Document) -> list[dict[str, Any]]:
 def section_dict(document: Document, index: int) -> dict[str, Any]:
     """A section of a document, without its text."""
     section = document.sections[index]
-    place = place_of(document, Span(section.start, section.stop))
+    place = place_of(document, section.span)
     return {"index": index, "heading": section.heading, "label": section_label(document, index), **place}
 
 

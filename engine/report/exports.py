@@ -10,7 +10,9 @@ each hit in a note of its own.
 
 from __future__ import annotations
 
+import csv
 import importlib
+import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,14 +61,8 @@ def part_rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         terms, strongest first, separated by "; "; `both_cite` the works that the query and the hit cite.
     """
     for hit in listed_hits(result):
-        shared = {
-            "query_id": result["query"]["id"],
-            "rank": hit["rank"],
-            "score": hit["score"],
-            "doc_id": hit["id"],
-            "title": hit["title"],
-            "status": result["status"],
-        }
+        named = [hit[name] for name in ("rank", "score", "id", "title")]
+        shared = dict(zip(HIT_COLUMNS, (result["query"]["id"], *named, result["status"]), strict=True))
         both_cite = "; ".join(reference["name"] for reference in hit["references"]["shared"]) or None
         for part in hit["parts"]:
             yield {
@@ -127,6 +123,13 @@ def as_cell(value: Any) -> Any:  # noqa: ANN401
         return value
     text = safe(value, lines=True)
     return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as CSV, each cell made safe by `as_cell`."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(map(as_cell, row) for row in rows)
+    return text.getvalue()
 
 
 def _section(side: str, section: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -21,37 +21,13 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from engine.encoders.encoder import strongest_pairs
-from engine.report.contract import (
-    SIDES,
-    best_parts,
-    head_dict,
-    hit_dicts,
-    percent,
-    place_of,
-    reference_notes,
-    rest_note,
-    result_dict,
-    section_places,
-    spans,
-    summary,
-)
+from engine.report import contract, table
 from engine.report.lines import counted, pages_label
 from engine.report.quotes import marked_runs as quote_runs
 from engine.report.quotes import window
-from engine.report.table import (
-    NO_FLOOR_OF_SECTIONS,
-    coverage_note,
-    encoding_lines,
-    floor_note,
-    language_note,
-    no_hits,
-    stock_note,
-    undated_note,
-)
-from engine.result import N_MATCHES, Hit, Result, SectionMatrix, SectionNovelty, Status
+from engine.result import N_MATCHES, Hit, Result, SectionMatrix, SectionNovelty, Status, cut_short
 from engine.scoring.parts import PairColumns, pair_columns
-from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, section_label
+from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, section_label, section_labels
 from engine.text.segmentation import Span
 from engine.words.places import after_heading
 
@@ -118,10 +94,7 @@ class SectionMap:
 
 def section_map(query: Document, target: Document, pairs: PairColumns, shown: Sequence[tuple[int, int]]) -> SectionMap:
     """Lay out the heat map of a hit."""
-    names = tuple(
-        tuple(section_label(document, position) for position in range(len(document.sections)))
-        for document in (query, target)
-    )
+    names = tuple(section_labels(query)), tuple(section_labels(target))
     n_rows, n_columns = max(1, len(names[0])), max(1, len(names[1]))
     cell = max(_SMALLEST, min(_LARGEST, _SIDE // max(n_rows, n_columns)))
     rows, columns = _labels(names[0], cell), _labels(names[1], cell)
@@ -144,16 +117,11 @@ def section_map(query: Document, target: Document, pairs: PairColumns, shown: Se
         columns=columns,
         shades=_shades(drawn, cell),
         shown=tuple(
-            ShownCell(
-                column * cell,
-                row * cell,
-                number,
-                f"match {number}: {names[0][row]} → {names[1][column]}",
-            )
+            ShownCell(column * cell, row * cell, number, f"match {number}: {names[0][row]} → {names[1][column]}")
             for number, (row, column) in enumerate(shown, start=1)
         ),
         is_numbered=cell >= _NUMBERED,
-        names=(names[0], names[1]),
+        names=names,
         cells=cells,
         n_cells=len(pairs.contributions),
         most=cells[0][2] if cells else 0.0,
@@ -164,14 +132,10 @@ def _labels(names: Sequence[str], cell: int) -> tuple[Label, ...]:
     """The names of the rows or columns, as far as there is room for labels."""
     step = -(-_LINE // cell)
     return tuple(
-        Label((number + 0.5) * cell, _cut(f"{number + 1} {name}"), f"{number + 1} {name}")
-        for number, name in enumerate(names)
-        if number % step == 0
+        Label((place + 0.5) * cell, cut_short(f"{place + 1} {name}", _LABEL_CHARACTERS), f"{place + 1} {name}")
+        for place, name in enumerate(names)
+        if place % step == 0
     )
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= _LABEL_CHARACTERS else name[: _LABEL_CHARACTERS - 1].rstrip() + "…"
 
 
 def _room(labels: Sequence[Label]) -> int:
@@ -244,15 +208,6 @@ class SectionText:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRow:
-    """A section pair of the explanation of the model."""
-
-    value: float
-    query: str  # label of the section
-    target: str
-
-
-@dataclass(frozen=True, slots=True)
 class HitView:
     """A hit, arranged for a report."""
 
@@ -263,41 +218,37 @@ class HitView:
     map: SectionMap
     query: tuple[SectionText, ...]
     target: tuple[SectionText, ...]
-    model: tuple[ModelRow, ...] = ()  # strongest first; empty if the hit has no explanation of the model
+    model: tuple[tuple[float, str, str], ...]  # the strongest `model_pairs`; empty without such an explanation
 
 
 def hit_views(result: Result, *, n_pairs: int = N_MATCHES) -> Iterator[HitView]:
     """The hits of a result, of which `n_pairs` section pairs each are shown, generated one at a time."""
-    for hit, values in zip(result.hits, hit_dicts(result, n_pairs=n_pairs), strict=True):
+    for hit, values in zip(result.hits, contract.hit_dicts(result, n_pairs=n_pairs), strict=True):
         yield hit_view(result.query, hit, values)
 
 
 def hit_view(query: Document, hit: Hit, values: Mapping[str, Any]) -> HitView:
     """Arrange one hit."""
-    rows, listed = values["by_section"]["rows"], best_parts(values)
+    rows, listed = values["by_section"]["rows"], contract.best_parts(values)
     documents = (query, hit.document)
-    marks = tuple(list(_marks(side, listed)) for side in SIDES)
+    marks = tuple(list(_marks(side, listed)) for side in contract.SIDES)
     return HitView(
         hit=hit,
         values=values,
         metadata=tuple(_listed(hit.metadata)),
         matches=tuple(
-            Match(number, row, part, *(_side(number, part, *side) for side in zip(SIDES, documents, strict=True)))
+            Match(
+                number, row, part, *(_side(number, part, *side) for side in zip(contract.SIDES, documents, strict=True))
+            )
             for number, (row, part) in enumerate(zip(rows, listed, strict=True), start=1)
         ),
-        map=section_map(*documents, pair_columns(hit.breakdown.pairs), [section_places(part) for part in listed]),
+        map=section_map(
+            *documents, pair_columns(hit.breakdown.pairs), [contract.section_places(part) for part in listed]
+        ),
         query=tuple(_sections(query, "query", hit, listed, marks[0])),
         target=tuple(_sections(hit.document, "target", hit, listed, marks[1])),
-        model=tuple(_model_rows(query, hit, len(listed))),
+        model=tuple(contract.model_pairs(values, max(1, len(listed)))),
     )
-
-
-def _model_rows(query: Document, hit: Hit, n_pairs: int) -> Iterator[ModelRow]:
-    """The strongest section pairs of the explanation of the model: `n_pairs`, or one if that is 0."""
-    if hit.model is not None:
-        for pair in strongest_pairs(hit.model, max(1, n_pairs)):
-            labels = section_label(query, pair.query_section), section_label(hit.document, pair.target_section)
-            yield ModelRow(pair.value, *labels)
 
 
 def _listed(metadata: Mapping[str, MetadataValue]) -> Iterator[tuple[str, tuple[Scalar, ...]]]:
@@ -313,7 +264,7 @@ def _marks(side: str, parts: Sequence[Mapping[str, Any]], first: int = 1) -> Ite
     for number, part in enumerate(parts, first):
         for passages in part["spans"]:
             yield Mark(_span(passages[side]), number)
-        yield from (Mark(span, number, is_word=True) for span in spans(part["marks"][side]))
+        yield from (Mark(span, number, is_word=True) for span in contract.spans(part["marks"][side]))
 
 
 def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -> Side:
@@ -328,7 +279,7 @@ def _side(number: int, part: Mapping[str, Any], side: str, document: Document) -
     return Side(
         section["index"],
         section_label(document, section["index"]),
-        pages_label(place_of(document, focuses[0])),
+        pages_label(contract.place_of(document, focuses[0])),
         tuple(tuple(marked_runs(document.text, excerpt, marks)) for excerpt in shown),
         is_begun=shown[0].start > whole.start,
         is_ended=shown[-1].stop == whole.stop,
@@ -355,12 +306,11 @@ def _sections(
     for number, part in enumerate(parts, start=1):
         matches.setdefault(part[f"{side}_section"]["index"], []).append(number)
     for index, section in enumerate(document.sections):
-        span = Span(section.start, section.stop)
-        own = matches.get(index, [])
+        span, own = section.span, matches.get(index, [])
         within = [mark for mark in marks if mark.match in own]
         runs = tuple(marked_runs(document.text, span, within))
         label = section_label(document, index)
-        pages = pages_label(place_of(document, span))
+        pages = pages_label(contract.place_of(document, span))
         yield SectionText(index, label, pages, contributions[index], tuple(own), runs)
 
 
@@ -447,7 +397,7 @@ def result_page(results: Sequence[Result], *, n_pairs: int | None = None, comman
     for result in results:
         shown: Iterator[HitView | SectionView]
         shown = _document_sections(result, n_pairs) if is_novelty else hit_views(result, n_pairs=n_shown)
-        views.append(_ResultView(result, head_dict(result), tuple(shown)))
+        views.append(_ResultView(result, contract.head_dict(result), tuple(shown)))
     if is_novelty:
         return render("novelty.html", views=views, command=command, notes=_NOVELTY_STATUS)
     return render("evidence.html", views=views, command=command, background=results[0].background)
@@ -468,7 +418,7 @@ def result_pieces(result: Result) -> Iterator[tuple[str, str]]:
         yield "head", render("pieces/novelty_head.html", result=result, note=_NOVELTY_STATUS[result.status])
         for section in _document_sections(result):
             yield "hit", render("pieces/section.html", result=result, one=section)
-    yield "tail", render("pieces/tail.html", result=result, values=head_dict(result))
+    yield "tail", render("pieces/tail.html", result=result, values=contract.head_dict(result))
 
 
 def unbroken(text: str) -> str:
@@ -499,23 +449,25 @@ def _environment() -> Environment:
         "pages": pages_label,
         "counted": lambda items, noun: counted(len(items), noun),
         "number": lambda value: f"{value:.4f}",
-        "percent": lambda share: unbroken(percent(share)),
+        "percent": lambda share: unbroken(contract.percent(share)),
     }
+    notes = (
+        table.coverage_note,
+        table.encoding_lines,
+        table.floor_note,
+        table.language_note,
+        table.no_hits,
+        contract.reference_notes,
+        contract.rest_note,
+        table.stock_note,
+    )
+    environment.globals |= {function.__name__: function for function in (*notes, table.undated_note)}
     environment.globals |= {
-        "coverage_note": coverage_note,
-        "encoding_lines": encoding_lines,
-        "rest_note": rest_note,
-        "summary": lambda hit: unbroken(summary(hit)),
-        "reference_notes": reference_notes,
-        "no_hits": no_hits,
-        "quoted": _quoted,
-        "floor_note": floor_note,
-        "language_note": language_note,
-        "stock_note": stock_note,
-        "undated_note": undated_note,
-        "no_floor": NO_FLOOR_OF_SECTIONS,
+        "summary": lambda hit: unbroken(contract.summary(hit)),
+        "quoted": lambda quote: quote_runs(*window(quote["text"], tuple(contract.spans(quote["marks"])), _QUOTE)),
+        "no_floor": table.NO_FLOOR_OF_SECTIONS,
         "query_sections": _query_sections,
-        "status_note": lambda status: _STATUS[status],
+        "status_note": _STATUS.__getitem__,
     }
     return environment
 
@@ -523,8 +475,12 @@ def _environment() -> Environment:
 def _query_sections(query: Document) -> Iterator[tuple[str, str, str]]:
     """Label, pages and text of each section."""
     for index, section in enumerate(query.sections):
-        span = Span(section.start, section.stop)
-        yield section_label(query, index), pages_label(place_of(query, span)), query.text[span.start : span.stop]
+        span = section.span
+        yield (
+            section_label(query, index),
+            pages_label(contract.place_of(query, span)),
+            query.text[span.start : span.stop],
+        )
 
 
 _NOVELTY_STATUS = {
@@ -559,7 +515,7 @@ class _ResultView:
 def _document_sections(result: Result, n_pairs: int | None = None) -> Iterator[SectionView]:
     query, hits = result.query, hit_views(result, n_pairs=_N_NOVELTY_PAIRS if n_pairs is None else n_pairs)
     for rank, section in enumerate(result.sections or (), start=1):
-        pages = pages_label(place_of(query, section.span))
+        pages = pages_label(contract.place_of(query, section.span))
         if section.hit is None:
             runs = tuple(marked_runs(query.text, section.span, []))
             text = SectionText(section.section, section.heading, pages, 0.0, (), runs)
@@ -578,13 +534,9 @@ _OPENING = 160  # characters of a section that are shown
 
 def result_html(result: Result) -> str:
     """The hits of one query; each opens to its section pairs with quotes of both sides."""
-    values = result_dict(result, n_pairs=_PAIRS)
+    values = contract.result_dict(result, n_pairs=_PAIRS)
     best = max((hit["score"] for hit in values["hits"]), default=1.0)
     return render("notebook/result.html", result=result, values=values, best=best)
-
-
-def _quoted(quote: Mapping[str, Any]) -> list[tuple[str, bool]]:
-    return quote_runs(*window(quote["text"], tuple(spans(quote["marks"])), _QUOTE))
 
 
 def matrix_html(matrix: SectionMatrix) -> str:
@@ -592,10 +544,7 @@ def matrix_html(matrix: SectionMatrix) -> str:
 
     The shade runs from the lowest to the highest cosine. Numbers count from 0, as `index` in `Result.to_dict`.
     """
-    rows, columns = (
-        [section_label(document, position) for position in range(len(document.sections))]
-        for document in (matrix.query, matrix.target)
-    )
+    rows, columns = section_labels(matrix.query), section_labels(matrix.target)
     low = float(matrix.cosines.min(initial=1.0))
     extent = max(float(matrix.cosines.max(initial=-1.0)) - low, 1e-9)
     cells = [[(value, (value - low) / extent) for value in row] for row in matrix.cosines.tolist()]
@@ -609,7 +558,7 @@ def document_html(document: Document) -> str:
         (
             section_label(document, number),
             section.stop - section.start,
-            document.page_numbers(Span(section.start, section.stop)),
+            document.page_numbers(section.span),
             " ".join(document.text[section.start : min(section.stop, section.start + _OPENING)].split()),
         )
         for number, section in enumerate(shown)

@@ -14,19 +14,7 @@ from unicodedata import category
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.encoders.encoder import strongest
-from engine.report.contract import (
-    JOINT_VERSION,
-    best_parts,
-    head_dict,
-    hit_dicts,
-    percent,
-    reference_notes,
-    rest_note,
-    result_dict,
-    spans,
-    summary,
-)
+from engine.report import contract
 from engine.report.lines import (
     SHADES,
     Line,
@@ -46,7 +34,7 @@ from engine.report.quotes import marked_runs, window
 from engine.result import N_SNIPPETS, Encoding, JointResult, Result, SectionMatrix
 from engine.scoring.evidence import LEVELS, Floor
 from engine.text.cleaning import safe
-from engine.text.document import Document, section_label
+from engine.text.document import Document, section_labels
 from engine.text.segmentation import Coverage
 
 WIDTH = 80
@@ -82,7 +70,7 @@ def result_lines(result: Result, *, n_pairs: int | None = None, width: int = WID
     if result.background is not None:
         return _comparison(result, n_pairs, width)
     lines = [*_head(result, width), line()]
-    for hit in hit_dicts(result, n_pairs=n_pairs):
+    for hit in contract.hit_dicts(result, n_pairs=n_pairs):
         is_on_demand = result.encoding is not None
         lines += [
             *title_line(hit, width),
@@ -202,18 +190,18 @@ def title_line(hit: Mapping[str, Any], width: int) -> list[Line]:
 
 
 def _summary(hit: Mapping[str, Any], width: int) -> list[Line]:
-    notes = [summary(hit), *reference_notes(hit)]
+    notes = [contract.summary(hit), *contract.reference_notes(hit)]
     return [part for note in notes for part in _note(note, width, style=Style.PLAIN)]
 
 
 def hit_lines(hit: Mapping[str, Any], n_pairs: int, width: int, *, is_on_demand: bool) -> list[Line]:
     """The score by section of the query: share and best counterpart of each, with quotes, and the sum of the others."""
     margin = " " * _INDENT
-    rows = zip(hit["by_section"]["rows"], best_parts(hit), strict=True)
+    rows = zip(hit["by_section"]["rows"], contract.best_parts(hit), strict=True)
     lines = [shown for row, part in rows for shown in _section(row, part, width)]
-    share, note = rest_note(hit)
+    share, note = contract.rest_note(hit)
     if note:
-        lines.append(cut(line(margin, Run(f"{percent(share):>7}", Style.NUMBER), f"  {note}"), width))
+        lines.append(cut(line(margin, Run(f"{contract.percent(share):>7}", Style.NUMBER), f"  {note}"), width))
     coverage = Coverage(hit["coverage"]["tokens_read"], hit["coverage"]["tokens_total"])
     if not hit["has_vectors"]:
         if is_on_demand:
@@ -227,13 +215,9 @@ def _model_lines(hit: Mapping[str, Any], n_pairs: int, width: int) -> list[Line]
     """The explanation of the model: the sum, then its strongest section pairs; no lines if there is none."""
     if (model := hit.get("model")) is None:
         return []
-    margin = " " * _INDENT
-    note = f"by the model alone ({model['encoder']}): {model['total']:.4f} over all section pairs"
-    lines = _note(note, width)
-    sections = model["query_sections"], model["target_sections"]
-    for pair in strongest(np.array(model["pairs"]), n_pairs):
-        head = line(margin, Run(f"{pair.value:.4f}", Style.NUMBER), "  ")
-        mine, theirs = sections[0][pair.query_section]["label"], sections[1][pair.target_section]["label"]
+    lines = _note(f"by the model alone ({model['encoder']}): {model['total']:.4f} over all section pairs", width)
+    for value, mine, theirs in contract.model_pairs(hit, n_pairs):
+        head = line(" " * _INDENT, Run(f"{value:.4f}", Style.NUMBER), "  ")
         lines.append(_section_names(head, mine, theirs, width))
     return lines
 
@@ -247,7 +231,7 @@ def _section_names(head: Line, mine: str, theirs: str, width: int) -> Line:
 
 def _section(row: Mapping[str, Any], best: Mapping[str, Any], width: int) -> list[Line]:
     margin = " " * _INDENT
-    head = line(margin, Run(f"{percent(row['share']):>7}", Style.NUMBER), "  ")
+    head = line(margin, Run(f"{contract.percent(row['share']):>7}", Style.NUMBER), "  ")
     pages = pages_label(best["quotes"]["target"])
     place = line(Run(f"  {pages}", Style.FAINT)) if pages else ()
     names = best["query_section"]["label"], best["target_section"]["label"]
@@ -282,7 +266,7 @@ def stock_note(stock: Mapping[str, int]) -> str:
 
 def _quote(quote: Mapping[str, Any], room: int) -> Line:
     """A quote of at most about `room` columns, its marks in a style."""
-    text, marks = quote["text"], tuple(spans(quote["marks"]))
+    text, marks = quote["text"], tuple(contract.spans(quote["marks"]))
     n_columns = columns(text)
     if n_columns > room:  # wide characters take two columns
         text, marks = window(text, marks, max(1, room * len(text) // n_columns))
@@ -307,7 +291,7 @@ def _comparison(result: Result, n_pairs: int, width: int) -> list[Line]:
         lines += [score, *_note(_NO_BACKGROUND, width)]
     if not hit.pairs:
         lines.append(line("     no passage and no word matches"))
-    (values,) = hit_dicts(result, n_pairs=n_pairs)
+    (values,) = contract.hit_dicts(result, n_pairs=n_pairs)
     parts = [*_summary(values, width), *hit_lines(values, n_pairs, width, is_on_demand=False)]
     return [cut(shown, width) for shown in [*lines, (), *parts]]
 
@@ -323,7 +307,7 @@ def _compared_document(mark: str, document: Document, coverage: Coverage) -> lis
 
 def _novelty(result: Result, n_pairs: int, width: int) -> list[Line]:
     """The sections, most novel first, each with the document that contains most of it."""
-    sections = result_dict(result, n_pairs=n_pairs)["sections"]
+    sections = contract.result_dict(result, n_pairs=n_pairs)["sections"]
     searched = f"{result.n_searched:,} searched for each section{undated_note(result)}, {result.status.value}"
     notes = [
         f"{coverage_note(result.query_coverage)}; {searched}",
@@ -374,8 +358,7 @@ def matrix_lines(matrix: SectionMatrix, *, width: int) -> list[Line]:
     """
     if not matrix.cosines.size:
         return [line("no cosines of sections: the documents have no vectors")]
-    rows = [section_label(matrix.query, position) for position in range(len(matrix.query.sections))]
-    names = [section_label(matrix.target, position) for position in range(len(matrix.target.sections))]
+    rows, names = section_labels(matrix.query), section_labels(matrix.target)
     numbers = _NUMBER_COLUMNS * len(names)
     name_columns = max(_LEAST_NAME, min(_USUAL_NAME, width - _NUMBER_ROOM - numbers))
     if numbers > width - _NUMBER_ROOM - name_columns:
@@ -452,14 +435,14 @@ _OF_TARGET = ("rank", "id", "title")
 
 def joint_dict(result: JointResult, *, n_pairs: int | None = N_SNIPPETS) -> dict[str, Any]:
     """A result as plain values: the contributions of `by_query` sum to the score of a hit, to 1e-5."""
-    heads = [head_dict(of_query) for of_query in result.results]
+    heads = [contract.head_dict(of_query) for of_query in result.results]
     queries = [
         {"weight": weight}
         | {name: head[name] for name in ("query", "query_language", "encoding", "provenance", "floor")}
         for weight, head in zip(result.weights, heads, strict=True)
     ]
     return {
-        "schema": JOINT_VERSION,
+        "schema": contract.JOINT_VERSION,
         "queries": queries,
         "status": result.status.value,
         "n_searched": result.n_searched,
@@ -476,7 +459,9 @@ def joint_dict(result: JointResult, *, n_pairs: int | None = N_SNIPPETS) -> dict
 
 def _hits(result: JointResult, n_pairs: int | None) -> Iterator[dict[str, Any]]:
     """The hits; the contributions of the query documents sum to their scores."""
-    rows = zip(result.hits, *(hit_dicts(of_query, n_pairs=n_pairs) for of_query in result.results), strict=True)
+    rows = zip(
+        result.hits, *(contract.hit_dicts(of_query, n_pairs=n_pairs) for of_query in result.results), strict=True
+    )
     for hit, *by_query in rows:
         target = {name: by_query[0][name] for name in _OF_TARGET} | {"score": hit.score}
         above = None if result.floor is None else result.floor.level(hit.score)

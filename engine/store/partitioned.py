@@ -220,12 +220,7 @@ def index_facts(snapshot: Snapshot) -> dict[str, Any]:
 
 def _partitions(parts: Sequence[IndexSnapshot], generations: Sequence[dict[str, Any] | None]) -> list[dict[str, Any]]:
     return [
-        {
-            "folder": part.folder.name,
-            "documents": part.n_documents,
-            "chunks": part.n_chunks,
-            "generation": generation,
-        }
+        {"folder": part.folder.name, "documents": part.n_documents, "chunks": part.n_chunks, "generation": generation}
         for part, generation in zip(parts, generations, strict=True)
     ]
 
@@ -386,17 +381,6 @@ def _field(folder: Path, name: str, kinds: dict[str, int]) -> Field:
             counts.update(dict(catalog.execute(commonest, path)))
         examples = sorted(counts, key=lambda value: (-counts[value], isinstance(value, str), value))[:N_EXAMPLES]
     return Field(name, types, sum(kinds.values()), tuple(examples))
-
-
-def check_field(folder: Path, name: str) -> None:
-    """Check that some document of the index has a metadata field.
-
-    Raises:
-        QueryError: no document has the field.
-    """
-    names = list(stored_types(folder))
-    if name not in names:
-        raise QueryError(f"no document has the field {name!r}; {_known(name, names)}")
 
 
 def _known(key: str, names: list[str]) -> str:

@@ -236,6 +236,11 @@ def without_gz(name: str) -> str:
     return name[:-3] if name.lower().endswith(".gz") else name
 
 
+def section_labels(document: Document) -> list[str]:
+    """The label of each section."""
+    return [section_label(document, position) for position in range(len(document.sections))]
+
+
 def section_label(document: Document, position: int) -> str:
     """The heading of a section, or its first words; with the number of the part if the section was split."""
     section = document.sections[position]

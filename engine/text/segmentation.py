@@ -47,6 +47,11 @@ class Section:
     part: int = 1  # this section is part 1 .. n_parts of one that was huge
     n_parts: int = 1
 
+    @property
+    def span(self) -> Span:
+        """Its stretch of the text."""
+        return Span(self.start, self.stop)
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -136,12 +141,7 @@ def _join(parts: Sequence[Section]) -> Section:
     if len(parts) == 1:
         return parts[0]
     largest = max(parts, key=lambda part: part.stop - part.start)
-    return replace(
-        largest,
-        start=parts[0].start,
-        stop=parts[-1].stop,
-        n_merged=sum(part.n_merged for part in parts),
-    )
+    return replace(largest, start=parts[0].start, stop=parts[-1].stop, n_merged=sum(part.n_merged for part in parts))
 
 
 _BORDERS = (

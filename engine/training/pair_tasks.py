@@ -21,6 +21,7 @@ from engine.encoders.encoder import SegmentedDocument
 from engine.encoders.tde import TdeEncoder, TdeModule
 from engine.encoders.trainable import Embedded
 from engine.errors import TrainingError
+from engine.result import root_of
 from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, PROBABILITY, Checked, Range, setting
 from engine.training.losses import SMITH_SCALE, bce_of_cosine, supervised_contrastive
 from engine.training.selection import keep_chunks
@@ -378,19 +379,12 @@ def sampled(text: SegmentedDocument, n: int, rng: np.random.Generator) -> Segmen
 
 def match_classes(n_texts: int, pairs: Sequence[LabelledPair]) -> list[int]:
     """For each text the first text of its class; matching pairs join classes (union-find)."""
-    parents = list(range(n_texts))
-
-    def root(text: int) -> int:
-        while parents[text] != text:
-            parents[text] = parents[parents[text]]
-            text = parents[text]
-        return text
-
+    parents: dict[int, int] = {}
     for pair in pairs:
         if pair.matches:
-            first, other = sorted((root(pair.query), root(pair.target)))
+            first, other = sorted((root_of(parents, pair.query), root_of(parents, pair.target)))
             parents[other] = first
-    return [root(text) for text in range(n_texts)]
+    return [root_of(parents, text) for text in range(n_texts)]
 
 
 def pretrain_topics(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +11,7 @@ import click
 
 from engine.environment import check_extra
 from engine.errors import QueryError
-from engine.report.exports import as_cell
+from engine.report.exports import csv_text
 from engine.result import CLUSTER_COLUMNS, PAIR_COLUMNS, cluster_rows
 from engine.search.request import AUTO, Mode, Request, parameters
 from engine.text.cleaning import json_text
@@ -352,23 +350,15 @@ def pairs(
 def _write_pairs(
     found: Pairs, output: Path | None, clusters: Path | None, cluster_least: float | None, *, is_parquet: bool
 ) -> None:
-    emit(_parquet(found) if is_parquet else _csv(PAIR_COLUMNS, found.rows()), output)
+    emit(_parquet(found) if is_parquet else csv_text([PAIR_COLUMNS, *found.rows()]), output)
     status = "certified" if found.is_certified else "estimated"
     by = ", by words alone" if found.by_words else ""
     line = f"{len(found):,} pairs among {found.n_documents:,} documents, {status}{by}"
     if clusters is not None:
         made = found.clusters(cluster_least)
-        write_output(clusters, _csv(CLUSTER_COLUMNS, cluster_rows(made)))
+        write_output(clusters, csv_text([CLUSTER_COLUMNS, *cluster_rows(made)]))
         line += f"; {len(made):,} clusters of {sum(len(one.members) for one in made):,} documents"
     log(f"{line}; {found.seconds:.1f} s")
-
-
-def _csv(columns: Sequence[str], rows: Sequence[Sequence[str | float]]) -> str:
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(columns)
-    lines.writerows([as_cell(value) for value in row] for row in rows)
-    return text.getvalue()
 
 
 def _parquet(pairs: Pairs) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any, Literal
 
 from engine.environment import check_extra
 from engine.report.contract import envelope, result_dict
-from engine.report.exports import NOVELTY_COLUMNS, PART_COLUMNS, as_cell, novelty_rows, part_rows
+from engine.report.exports import NOVELTY_COLUMNS, PART_COLUMNS, bibtex, csv_text, novelty_rows, part_rows, ris
 from engine.report.lines import Line, line
 from engine.report.table import N_NOVELTY_PAIRS, N_PAIRS, matrix_lines, no_hits, result_lines
 from engine.result import JointResult, Result, SectionMatrix
@@ -100,15 +99,12 @@ def _jsonl(answers: Sequence[Answer], n_pairs: int | None) -> str:
 
 def _csv(answers: Sequence[Answer], n_pairs: int | None) -> str:
     """A row for each listed part of each hit, or for each section of a novelty, see `engine.report.exports`."""
-    is_novelty = answers[0].result.sections is not None
-    text = io.StringIO()
-    rows = csv.DictWriter(text, NOVELTY_COLUMNS if is_novelty else PART_COLUMNS, lineterminator="\n")
-    rows.writeheader()
-    for answer in answers:
-        values = _as_dict(answer, max(1, n_pairs or 0) if is_novelty else n_pairs)
-        for row in (novelty_rows if is_novelty else part_rows)(values):
-            rows.writerow({name: as_cell(value) for name, value in row.items()})
-    return text.getvalue()
+    if answers[0].result.sections is None:
+        rows = [row.values() for answer in answers for row in part_rows(_as_dict(answer, n_pairs))]
+        return csv_text([PART_COLUMNS, *rows])
+    n_pairs = max(1, n_pairs or 0)
+    rows = [row.values() for answer in answers for row in novelty_rows(_as_dict(answer, n_pairs))]
+    return csv_text([NOVELTY_COLUMNS, *rows])
 
 
 def _trec(answers: Sequence[Answer], _n_pairs: int | None) -> str:
@@ -126,18 +122,6 @@ def _html(answers: Sequence[Answer], n_pairs: int | None) -> str:
     from engine.report.page import result_page
 
     return result_page([answer.result for answer in answers], n_pairs=n_pairs, command=typed_command())
-
-
-def _bibtex(answers: Sequence[Answer], _n_pairs: int | None) -> str:
-    from engine.report.exports import bibtex
-
-    return bibtex(answer.result for answer in answers)
-
-
-def _ris(answers: Sequence[Answer], _n_pairs: int | None) -> str:
-    from engine.report.exports import ris
-
-    return ris(answer.result for answer in answers)
 
 
 def _columns(answers: Sequence[Answer], n_pairs: int | None, form: Literal["parquet", "arrow"]) -> bytes:
@@ -161,8 +145,8 @@ FORMATS: dict[str, Callable[[Sequence[Answer], int | None], str | bytes]] = {
     "csv": _csv,
     "trec": _trec,
     "html": _html,
-    "bibtex": _bibtex,
-    "ris": _ris,
+    "bibtex": lambda answers, _: bibtex(answer.result for answer in answers),
+    "ris": lambda answers, _: ris(answer.result for answer in answers),
     "parquet": partial(_columns, form="parquet"),
     "arrow": partial(_columns, form="arrow"),
 }

@@ -456,6 +456,7 @@ _WAYS = {
 def describe_plan(plan: Plan) -> str:
     """A plan line by line."""
     about = "" if plan.is_counted else "about "
+    of_gpu = f"about {megabytes(plan.vram_bytes or 0)} at most"
     rows = [
         ("new", f"{about}{plan.n_new:,} documents"),
         ("changed", f"{about}{plan.n_changed:,}"),
@@ -471,17 +472,11 @@ def describe_plan(plan: Plan) -> str:
             for way in plan.ways
         ),
         ("memory", f"about {megabytes(plan.memory_bytes)} at most"),
-        ("GPU memory", _of_gpu(plan)),
+        ("GPU memory", "none, the encoder runs on the CPU" if plan.vram_bytes is None else of_gpu),
         ("disk", f"about {megabytes(plan.disk_bytes)} at most"),
         ("FAISS index", plan.factory or "none is built"),
     ]
     return "\n".join(f"{name:<16} {text}" for name, text in rows)
-
-
-def _of_gpu(plan: Plan) -> str:
-    if plan.vram_bytes is None:
-        return "none, the encoder runs on the CPU"
-    return f"about {megabytes(plan.vram_bytes)} at most"
 
 
 def print_build(

@@ -188,12 +188,7 @@ file_options = together(output_option, reading_options)
 
 
 def pairs_option(default: int | None, shown: bool | str = True) -> Callable[[DecoratedT], DecoratedT]:
-    """`--sections`, the number of sections of the query that are shown.
-
-    Args:
-        default: default number.
-        shown: whether the help shows the default, or a text that it shows instead.
-    """
+    """`--sections`, the number of sections of the query that are shown; `shown` is the default as the help shows it."""
     return click.option(
         "--sections",
         "n_pairs",

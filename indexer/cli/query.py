@@ -39,7 +39,6 @@ from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
     from engine import Document, Index
-    from engine.views import JointResult
     from indexer.cli.formats import Answer
     from indexer.reading.reader import DocumentReader
 
@@ -124,7 +123,12 @@ def query(
                 like = [*queries.read(reader)]
                 if not queries.failed:
                     unlike = [_unlike(opened, name, reader) for name in named.unlike]
-                    _print_joint(opened.search_together(like, unlike, request), shown)
+                    from indexer.cli.formats import print_joint  # a usage error loads no report
+
+                    together = opened.search_together(like, unlike, request)
+                    if together.copies:
+                        log(left_out_note(together.results[0].query, together.copies))
+                    print_joint(together, shown)
             else:
                 answers = [_answer(opened, query, request, matrix=shown.matrix) for query in queries.read(reader)]
     if answers:
@@ -138,11 +142,7 @@ def query(
 
 
 def _unlike(index: Index, name: str, reader: DocumentReader | None) -> Document | str:
-    """A document of the index, or the only one of a file.
-
-    Raises:
-        click.ClickException: the name is neither, or the file cannot be read.
-    """
+    """A document of the index, or the only one of a file."""
     if index.snapshot.position(name) is not None:
         return name
     if not Path(name).is_file():
@@ -150,20 +150,8 @@ def _unlike(index: Index, name: str, reader: DocumentReader | None) -> Document 
     return only_document(name, list(read_named([name], reader, None)))
 
 
-def _print_joint(result: JointResult, shown: Output) -> None:
-    from indexer.cli.formats import print_joint
-
-    if result.copies:
-        log(left_out_note(result.results[0].query, result.copies))
-    print_joint(result, shown)
-
-
 def _check_use(names: _Named, request: Request, shown: Output) -> None:
-    """Check that the options go together.
-
-    Raises:
-        click.UsageError: they do not go together.
-    """
+    """Check that the options go together."""
     form, matrix, texts = shown.form, shown.matrix, names.texts
     if not any((names.documents, names.doc_ids, texts)):
         raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")

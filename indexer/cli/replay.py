@@ -90,12 +90,7 @@ def replay(
 
 
 def _check_log(path: Path, recorded: Sequence[Mapping[str, Any]]) -> None:
-    """Name the line of each result on standard error.
-
-    Raises:
-        click.ClickException: a result has none.
-        DocumentError: the log was changed.
-    """
+    """Name the line of each result on standard error."""
     from indexer.searches import line_of, read_log
 
     entries = read_log(path)

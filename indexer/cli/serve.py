@@ -41,11 +41,7 @@ _HEADINGS = {"host": "Address", "max_bytes": "Limits", "store": "Search"}
     help="Holds the bearer token that requests must have; else the variable LONGMATCH_TOKEN.",
 )
 @option(
-    "--max-bytes",
-    type=parse_bytes,
-    default="32Mi",
-    metavar="SIZE",
-    help="Largest body of a request, by default 32Mi.",
+    "--max-bytes", type=parse_bytes, default="32Mi", metavar="SIZE", help="Largest body of a request, by default 32Mi."
 )
 @option(
     "--timeout",
@@ -59,12 +55,7 @@ _HEADINGS = {"host": "Address", "max_bytes": "Limits", "store": "Search"}
     type=click.IntRange(1),
     help="Requests that run or wait, by default 16; further ones are refused at once.",
 )
-@option(
-    "--threads",
-    default=4,
-    type=click.IntRange(1),
-    help="Requests that run at the same time, by default 4.",
-)
+@option("--threads", default=4, type=click.IntRange(1), help="Requests that run at the same time, by default 4.")
 @reading_options
 @option("--store", is_flag=True, help="Commit vectors that are encoded for queries, where no process writes.")
 @log_option

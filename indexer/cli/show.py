@@ -447,9 +447,9 @@ def _map(index: Index, query: Document | str | None, k: int, by: str | None, whe
     # Loads matplotlib, which only pictures need.
     from engine.plots import corpus_map, plot_map
     from engine.search.request import Request
-    from engine.store.partitioned import check_field
+    from engine.store.partitioned import check_key
 
     if by is not None:
-        check_field(index.snapshot.folder, by)
+        check_key(index.snapshot, by)
     result = None if query is None else index.search(query, Request(k=k, where=where))
     return plot_map(index, corpus_map(index, query, where), result=result, by=by)
