@@ -137,9 +137,7 @@ def _n_listed(parameters: Parameters | CompareParameters) -> int:
 
 
 def _ranking(
-    result: Result,
-    parameters: Parameters | CompareParameters,
-    matrix_with: Callable[[str], SectionMatrix] | None,
+    result: Result, parameters: Parameters | CompareParameters, matrix_with: Callable[[str], SectionMatrix] | None
 ) -> bytes:
     """A result as an envelope, whose hits become bytes one by one, so that few are in memory as values."""
     head = as_json(envelope([head_dict(result) | {"hits": []}]))
@@ -205,13 +203,7 @@ def matrix(index: Index, query: Document | str, doc_id: str) -> bytes:
     """Cosines of all sections of two documents."""
     _check_are_there(index, query, doc_id)
     result = index.section_matrix(query, doc_id)
-    return as_json(
-        {
-            "query": _outline(result.query),
-            "target": _outline(result.target),
-            "cosines": _cosines(result),
-        }
-    )
+    return as_json({"query": _outline(result.query), "target": _outline(result.target), "cosines": _cosines(result)})
 
 
 def _cosines(matrix: SectionMatrix) -> list[list[float]]:

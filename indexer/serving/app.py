@@ -24,21 +24,9 @@ from engine.encoders.encoder import Encoder
 from engine.errors import StorageError
 from engine.index import Index
 from engine.store.where import filter_text
-from indexer.serving import answers
+from indexer.serving import answers, bodies
 from indexer.serving.access import Access
 from indexer.serving.answers import Refusal, refusal_of
-from indexer.serving.bodies import (
-    LONGEST_FIELD,
-    MOST_LISTED,
-    MOST_OFFSET,
-    CompareBody,
-    CompareForm,
-    MatrixBody,
-    SearchBody,
-    SearchForm,
-    add_contract,
-    response,
-)
 from indexer.serving.page import add_page
 from indexer.serving.service import Service
 from indexer.serving.settings import ServerSettings, check_exposure
@@ -90,7 +78,7 @@ def _add_state(app: FastAPI, service: Service) -> None:
     async def health() -> dict[str, str]:
         return {"status": "alive"}
 
-    @app.get("/ready", summary="Whether encoder and index are loaded", responses=response("ready"))
+    @app.get("/ready", summary="Whether encoder and index are loaded", responses=bodies.response("ready"))
     async def ready() -> dict[str, Any]:
         if not service.live.is_ready:
             raise Refusal(503, "loading", "the index is being loaded", "wait", Retry_After="1")
@@ -102,8 +90,8 @@ def _add_state(app: FastAPI, service: Service) -> None:
 
 
 def _add_searches(app: FastAPI, service: Service) -> None:
-    @app.post("/v1/search", summary="Search with a text, a document or a doc_id", responses=response("envelope"))
-    async def search(body: SearchBody) -> Response:
+    @app.post("/v1/search", summary="Search with a text, a document or a doc_id", responses=bodies.response("envelope"))
+    async def search(body: bodies.SearchBody) -> Response:
         def work(index: Index) -> bytes:
             query, also, unlike = service.query(body), *map(service.queries, (body.also, body.unlike))
             if also or unlike:
@@ -112,8 +100,8 @@ def _add_searches(app: FastAPI, service: Service) -> None:
 
         return await service.answer_with(work)
 
-    @app.post("/v1/search/file", summary="Search with a file", responses=response("envelope"))
-    async def search_file(form: Annotated[SearchForm, Form(media_type="multipart/form-data")]) -> Response:
+    @app.post("/v1/search/file", summary="Search with a file", responses=bodies.response("envelope"))
+    async def search_file(form: Annotated[bodies.SearchForm, Form(media_type="multipart/form-data")]) -> Response:
         name, data = form.file.filename or "", await form.file.read()
 
         def work(index: Index) -> bytes:
@@ -123,47 +111,49 @@ def _add_searches(app: FastAPI, service: Service) -> None:
 
 
 def _add_catalog(app: FastAPI, service: Service) -> None:
-    @app.get("/v1/index", summary="Size, encoder and metadata fields of the index", responses=response("index"))
+    @app.get("/v1/index", summary="Size, encoder and metadata fields of the index", responses=bodies.response("index"))
     async def description() -> Response:
         return await service.answer_with(lambda index: answers.description(index, service.settings.max_bytes))
 
-    @app.get("/v1/values", summary="Values of a metadata field", responses=response("values"))
+    @app.get("/v1/values", summary="Values of a metadata field", responses=bodies.response("values"))
     async def values(
-        field: Annotated[str, UrlQuery(max_length=LONGEST_FIELD)],
-        containing: Annotated[str, UrlQuery(max_length=LONGEST_FIELD, description="In the text of a value.")] = "",
-        limit: Annotated[int, UrlQuery(ge=1, le=MOST_LISTED)] = 20,
+        field: Annotated[str, UrlQuery(max_length=bodies.LONGEST_FIELD)],
+        containing: Annotated[
+            str, UrlQuery(max_length=bodies.LONGEST_FIELD, description="In the text of a value.")
+        ] = "",
+        limit: Annotated[int, UrlQuery(ge=1, le=bodies.MOST_LISTED)] = 20,
     ) -> Response:
         return await service.answer_with(lambda index: answers.values(index, field, containing, limit))
 
 
 def _add_documents(app: FastAPI, service: Service) -> None:
-    @app.get("/v1/documents", summary="List documents", responses=response("documents"))
+    @app.get("/v1/documents", summary="List documents", responses=bodies.response("documents"))
     async def documents(
-        offset: Annotated[int, UrlQuery(ge=0, le=MOST_OFFSET)] = 0,
-        limit: Annotated[int, UrlQuery(ge=1, le=MOST_LISTED)] = 50,
+        offset: Annotated[int, UrlQuery(ge=0, le=bodies.MOST_OFFSET)] = 0,
+        limit: Annotated[int, UrlQuery(ge=1, le=bodies.MOST_LISTED)] = 50,
         where: Annotated[str | None, UrlQuery(description="Metadata filter as text.")] = None,
     ) -> Response:
         return await service.answer_with(lambda index: answers.documents(index, offset, limit, filter_text(where)))
 
-    @app.get("/v1/documents/{doc_id:path}", summary="One document with its text", responses=response("document"))
+    @app.get("/v1/documents/{doc_id:path}", summary="One document with its text", responses=bodies.response("document"))
     async def document(doc_id: str) -> Response:
         return await service.answer_with(lambda index: answers.document(index, doc_id))
 
 
 def _add_comparisons(app: FastAPI, service: Service) -> None:
-    @app.post("/v1/matrix", summary="Cosines of all sections of two documents", responses=response("matrix"))
-    async def matrix(body: MatrixBody) -> Response:
+    @app.post("/v1/matrix", summary="Cosines of all sections of two documents", responses=bodies.response("matrix"))
+    async def matrix(body: bodies.MatrixBody) -> Response:
         return await service.answer_with(lambda index: answers.matrix(index, service.query(body.query), body.target))
 
-    @app.post("/v1/compare", summary="Score one document for another one", responses=response("envelope"))
-    async def compare(body: CompareBody) -> Response:
+    @app.post("/v1/compare", summary="Score one document for another one", responses=bodies.response("envelope"))
+    async def compare(body: bodies.CompareBody) -> Response:
         def work(index: Index) -> bytes:
             return answers.compare(index, service.query(body.query), service.query(body.target), body)
 
         return await service.answer_with(work)
 
-    @app.post("/v1/compare/files", summary="Score one file for another one", responses=response("envelope"))
-    async def compare_files(form: Annotated[CompareForm, Form(media_type="multipart/form-data")]) -> Response:
+    @app.post("/v1/compare/files", summary="Score one file for another one", responses=bodies.response("envelope"))
+    async def compare_files(form: Annotated[bodies.CompareForm, Form(media_type="multipart/form-data")]) -> Response:
         files = [(upload.filename or "", await upload.read()) for upload in (form.query, form.target)]
 
         def work(index: Index) -> bytes:
@@ -209,7 +199,9 @@ def _fault(item: Mapping[str, Any]) -> str:
 def _add_description(app: FastAPI) -> None:
     def describe() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = add_contract(get_openapi(title=app.title, version=app.version, routes=app.routes))
+            app.openapi_schema = bodies.add_contract(
+                get_openapi(title=app.title, version=app.version, routes=app.routes)
+            )
         return app.openapi_schema
 
     app.openapi = describe  # type: ignore[method-assign]

@@ -25,10 +25,14 @@ Listed: TypeAlias = Annotated[int, Field(ge=0, le=MOST_LISTED)]
 SECTIONS_TEXT = f"Sections of the query, and section pairs, of each hit; null for all, up to {MOST_LISTED:,}."
 
 
-class SectionBody(BaseModel):
-    """A section of a document."""
+class Body(BaseModel):
+    """A request whose fields are all known, of their types."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class SectionBody(Body):
+    """A section of a document."""
 
     heading: Text = ""
     text: Text = ""
@@ -36,10 +40,8 @@ class SectionBody(BaseModel):
     kind: Annotated[str, Field(max_length=LONGEST_FIELD)] = Field("", description='As "claims", for weights.')
 
 
-class DocumentBody(BaseModel):
+class DocumentBody(Body):
     """A document as JSON: a text, or sections."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     id: DocId | None = None
     title: Text | None = None
@@ -53,10 +55,8 @@ class DocumentBody(BaseModel):
         return self
 
 
-class QueryBody(BaseModel):
+class QueryBody(Body):
     """A document to search or to compare with, in one of three forms."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     text: Text | None = Field(None, description="The whole text; its headings are found.")
     document: DocumentBody | None = None
@@ -70,13 +70,11 @@ class QueryBody(BaseModel):
         return self
 
 
-_FIELDS: Any = create_model("RequestFields", **request_fields())  # type: ignore[call-overload]
+_FIELDS: Any = create_model("RequestFields", __base__=Body, **request_fields())  # type: ignore[call-overload]
 
 
 class Parameters(_FIELDS):  # type: ignore[misc]
     """How to search, the fields of `Request`; and how much of a result to return."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     sections: Listed | None = Field(3, description=SECTIONS_TEXT)
     matrix: bool = Field(False, description="Add the cosines of all sections, for each hit.")
@@ -100,10 +98,8 @@ class SearchForm(Parameters):
     file: UploadFile = Field(description="Any format that `longmatch index` reads, recognised by its suffix.")
 
 
-class MatrixBody(BaseModel):
+class MatrixBody(Body):
     """Two documents whose sections are compared by cosine."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     query: QueryBody
     target: DocId = Field(description="A document of the index.")
@@ -118,10 +114,8 @@ class CompareParameters(_COMPARE_FIELDS):  # type: ignore[misc]
     sections: Listed | None = Field(None, description=SECTIONS_TEXT)
 
 
-class CompareBody(CompareParameters):
+class CompareBody(CompareParameters, Body):
     """Two documents; the second is scored as a hit of a search with the first."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     query: QueryBody
     target: QueryBody

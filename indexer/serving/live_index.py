@@ -98,7 +98,6 @@ class Progress:
         """Follow one step of encoding; the search begins when all expected tokens are encoded.
 
         Args:
-            n_tokens: tokens of the step.
             share: returns the encoded share of the step, in [0, 1].
 
         Raises:
@@ -352,13 +351,10 @@ class LiveIndex:
         built = snapshot.meta["encoder"]
         if self._shared is not None and self._shared.encoder.fingerprint == built["fingerprint"]:
             return self._shared
-        return SharedEncoder(self._encoder or self._loaded(built["name"]), self._on_batch)
+        from engine.encoders.loading import load_encoder  # an index without vectors needs no encoder
 
-    def _loaded(self, name: str) -> Encoder:
-        # An index without vectors needs no encoder.
-        from engine.encoders.loading import load_encoder
-
-        return load_encoder(name, device=self._settings.device)
+        encoder = self._encoder or load_encoder(built["name"], device=self._settings.device)
+        return SharedEncoder(encoder, self._on_batch)
 
     def reload(self) -> bool:
         """Open the index again if something was committed; where that fails, the old snapshot stays."""
