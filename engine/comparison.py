@@ -23,7 +23,6 @@ from engine.store.reference import Reference
 from engine.store.shards import coarse
 from engine.text.document import Document
 from engine.text.section_kinds import section_bits
-from engine.text.segmentation import Coverage
 from engine.words.counts import KeptTable, TermCounts, count_documents, kept_table
 from engine.words.languages import detect_language
 from engine.words.likelihood import collect, scores
@@ -96,20 +95,18 @@ def compare(
         [[chunk.section, chunk.start, chunk.stop, chunk.n_tokens] for chunk in target.vectors.chunk_spans], np.int32
     )
     (breakdown,) = break_down(
-        prepared.vectors.chunk_spans,
-        [target.document],
-        [spans.reshape(-1, 4)],
-        [section_bits(target.document)],
-        scored,
+        prepared.vectors.chunk_spans, [target.document], [spans.reshape(-1, 4)], [section_bits(target.document)], scored
     )
     has_vectors = len(target.vectors.chunks) > 0
     hit = Hit(1, score, target.document, breakdown, target.vectors.coverage, has_vectors)
     matrix = query.vectors.sections @ target.vectors.sections.T
+    coverage = prepared.vectors.coverage
+    is_cut = coverage.tokens_read < coverage.tokens_total or coverage.chunks_pooled > 1
     return Result(
         query=query.document,
-        query_coverage=prepared.vectors.coverage,
+        query_coverage=coverage,
         hits=(hit,),
-        status=_status(prepared.vectors.coverage, is_encoded=len(prepared.vectors.chunks) > 0),
+        status=Status.PARTIAL if len(prepared.vectors.chunks) and is_cut else Status.CERTIFIED,
         n_found=int(score > 0),
         n_evident=int(scored.components.chunks[0] > 0),
         n_searched=1,
@@ -122,12 +119,6 @@ def compare(
         background=folder,
         matrix=SectionMatrix(query.document, target.document, matrix),
     )
-
-
-def _status(coverage: Coverage, *, is_encoded: bool) -> Status:
-    """Partial where the query was not read to its end, or its chunks were pooled."""
-    is_cut = coverage.tokens_read < coverage.tokens_total or coverage.chunks_pooled > 1
-    return Status.PARTIAL if is_encoded and is_cut else Status.CERTIFIED
 
 
 def _scored(prepared: Prepared, target: Query, background: Background, scoring: Scoring) -> tuple[Scored, float]:

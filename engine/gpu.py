@@ -336,7 +336,9 @@ def probe(snapshot: IndexSnapshot, replica: OpenReplica) -> tuple[str, list[str]
     faults: list[str] = []
     known = sample.ids <= replica.through_chunk
     ids, similarities = replica.ann.search(sample.queries, FIRST_DEPTH)
-    error = _largest_error(sample, ids, similarities)
+    at, is_known = _places(sample, ids)
+    exact = np.take_along_axis(sample.table, at, axis=1)
+    error = float(np.abs(similarities - exact)[is_known].max(initial=0.0))
     if error > TOLERANCE:
         faults.append(f"similarities are up to {error:.3f} off, {TOLERANCE} is allowed")
     near = known & (sample.table > similarities[:, -1:] + TOLERANCE)
@@ -345,9 +347,7 @@ def probe(snapshot: IndexSnapshot, replica: OpenReplica) -> tuple[str, list[str]
     generation = snapshot.generation
     assert generation is not None  # whose lists were copied
     on_cpu = _share_found(
-        sample,
-        near & (sample.ids <= generation.through_chunk),
-        generation.ann.search(sample.queries, FIRST_DEPTH)[0],
+        sample, near & (sample.ids <= generation.through_chunk), generation.ann.search(sample.queries, FIRST_DEPTH)[0]
     )
     found = _share_found(sample, near, ids)
     if found < on_cpu - MAY_LACK:
@@ -391,12 +391,6 @@ def _places(sample: _Sample, ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.bo
     """Columns of the table for ids, and whether each id is in the sample."""
     at = np.minimum(np.searchsorted(sample.ids, ids), len(sample.ids) - 1)
     return at, sample.ids[at] == ids
-
-
-def _largest_error(sample: _Sample, ids: Ids, similarities: Vectors) -> float:
-    at, is_known = _places(sample, ids)
-    exact = np.take_along_axis(sample.table, at, axis=1)
-    return float(np.abs(similarities - exact)[is_known].max(initial=0.0))
 
 
 def _share_found(sample: _Sample, near: NDArray[np.bool_], ids: Ids) -> float:

@@ -82,12 +82,7 @@ class OnDemand:
         )
 
     def encode(
-        self,
-        snapshot: Snapshot,
-        positions: Positions,
-        tokens: int | None = None,
-        *,
-        wanted: Positions | None = None,
+        self, snapshot: Snapshot, positions: Positions, tokens: int | None = None, *, wanted: Positions | None = None
     ) -> tuple[_Made, Snapshot]:
         """Encode documents, attach their vectors, and store the vectors if possible.
 

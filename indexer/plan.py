@@ -34,33 +34,12 @@ from engine.store.shards import SHARD_FOLDER
 from engine.store.writer import Writer
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
 from engine.text.document import Document
-from indexer.building.budget import (
-    batch_bytes,
-    fit_batches,
-    forget_peak,
-    is_on_gpu,
-    limited_vram,
-    peak_vram,
-    refuse_memory,
-    tokens_per_second,
-)
+from indexer.building import budget
 from indexer.building.builder import Settings
 from indexer.building.corpus import CorpusFiles, FileIds, list_corpus
+from indexer.generation import resources
 from indexer.generation.generations import GenerationState, generation_state, is_outgrown
 from indexer.generation.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
-from indexer.generation.resources import (
-    AUTO,
-    SCAN,
-    DiskGuard,
-    Footprint,
-    IndexOption,
-    MemoryWatch,
-    Size,
-    check_factory_option,
-    folder_bytes,
-    index_options,
-    is_exact_factory,
-)
 from indexer.reading.reader import DocumentReader, ReadLimits, ReadRequest, is_json_lines
 
 _MOST = 16  # most units drawn from a stratum
@@ -175,25 +154,25 @@ def make_plan(
     """
     settings = settings or Settings()
     factory, memory_bytes = settings.factory, settings.memory_bytes
-    check_factory_option(factory, encoder.width)
+    resources.check_factory_option(factory, encoder.width)
     existing = _existing(path)
     drawn = draw(units_of(paths, FileIds(id_prefix, path)), existing.hashes)
     sample = _measured(drawn, existing, encoder, settings, read_limits)
     batches = _batches(sample, memory_bytes, encoder.width)
     n_chunks = sum(existing.n_chunks_of.values()) - sample.n_chunks_replaced + sample.n_chunks
-    after = Size(len(existing.hashes) + round(sample.n_new), max(0, round(n_chunks)), encoder.width)
+    after = resources.Size(len(existing.hashes) + round(sample.n_new), max(0, round(n_chunks)), encoder.width)
     left = None if memory_bytes is None else memory_bytes - sample.peak_bytes - batches
-    option = index_options(factory, after, left)[-1] if _is_due(existing, sample, factory) else None
+    option = resources.index_options(factory, after, left)[-1] if _is_due(existing, sample, factory) else None
     derived = _derived_bytes(sample, after, option, is_new=not existing.hashes)
     added = sample.catalog_bytes + sample.vector_bytes + sample.word_bytes
-    before = folder_bytes(path) if path.exists() else 0
-    replaced = sum(folder_bytes(home / ANN_FOLDER) for home in {path, *index_folders(path)}) if before else 0
-    DiskGuard(path, settings.disk_bytes).refuse(added + derived)
+    before = resources.folder_bytes(path) if path.exists() else 0
+    replaced = sum(resources.folder_bytes(home / ANN_FOLDER) for home in {path, *index_folders(path)}) if before else 0
+    resources.DiskGuard(path, settings.disk_bytes).refuse(added + derived)
     shown = ("n_new", "n_changed", "n_unchanged", "n_unreadable", "n_tokens", "n_chunks")
     return Plan(
         **{name: round(getattr(sample, name)) for name in shown},
         is_counted=sample.is_counted,
-        factory="" if option is None or option.factory == SCAN else option.factory,
+        factory="" if option is None or option.factory == resources.SCAN else option.factory,
         memory_bytes=sample.peak_bytes + batches + (0 if option is None else option.needed_bytes),
         vram_bytes=sample.vram_bytes,
         disk_bytes=before + added + derived,
@@ -215,7 +194,7 @@ def _is_due(existing: Existing, sample: Sample, factory: str) -> bool:
     if not states:
         return n_chunks > 0
     n_covered, n_vectors = (sum(getattr(state, name) for state in states) for name in ("n_covered", "n_vectors"))
-    is_other = factory not in (AUTO, states[0].factory)
+    is_other = factory not in (resources.AUTO, states[0].factory)
     return is_other or is_outgrown(n_vectors, n_covered - round(sample.n_chunks_replaced), n_chunks - n_covered)
 
 
@@ -315,20 +294,20 @@ def _measured(
     drawn: Sequence[Drawn], existing: Existing, encoder: Encoder, settings: Settings, read_limits: ReadLimits | None
 ) -> Sample:
     """Read the sample, and encode and store a part of it, inside the limits."""
-    footprint = Footprint()
+    footprint = resources.Footprint()
     held = footprint.own_bytes()
-    refuse_memory(settings.memory_bytes, held, encoder.width)
-    with limited_vram(encoder, settings.vram_bytes), MemoryWatch(footprint) as watch:
-        if is_on_gpu(encoder):
-            forget_peak(encoder)
+    budget.refuse_memory(settings.memory_bytes, held, encoder.width)
+    with budget.limited_vram(encoder, settings.vram_bytes), resources.MemoryWatch(footprint) as watch:
+        if budget.is_on_gpu(encoder):
+            budget.forget_peak(encoder)
         with DocumentReader(read_limits) as reader:
             sample = read_sample(drawn, encoder, existing, lambda unit: unit.read(reader))
         if sample.kept:
-            sample.encode_seconds = sample.n_tokens / tokens_per_second(sample.kept, encoder)
-        sample.vram_bytes = peak_vram(encoder) if is_on_gpu(encoder) else None
+            sample.encode_seconds = sample.n_tokens / budget.tokens_per_second(sample.kept, encoder)
+        sample.vram_bytes = budget.peak_vram(encoder) if budget.is_on_gpu(encoder) else None
         if sample.kept:
             _store(sample, encoder.width, is_new=not existing.hashes)
-    loaded = Footprint().own_bytes() - footprint.own_bytes()  # code of the program that was not in use before
+    loaded = resources.Footprint().own_bytes() - footprint.own_bytes()  # code of the program that was not in use before
     share = _RUN_SHARE if settings.memory_bytes is None else _PLANNED_RUN_SHARE
     rows = sample.n_documents + sample.n_sections + sample.n_chunks
     sample.vector_bytes = round(2 * encoder.width * rows + _SPAN_BYTES * sample.n_chunks)
@@ -389,15 +368,15 @@ def _store(sample: Sample, width: int, *, is_new: bool) -> None:
         with Writer(folder) as writer:
             writer.claim({"name": "sample", "fingerprint": "", "width": width})
             writer.set_language(_LANGUAGE)
-        empty = folder_bytes(folder)
+        empty = resources.folder_bytes(folder)
         with Writer(folder) as writer:
             for half in filter(None, (kept[::2], kept[1::2])):
                 encoded = [(document.document, _zeros(document, width)) for document in half]
                 started = time.perf_counter()
                 writer.commit(encoded)
                 paces.append((time.perf_counter() - started) / sum(len(one.text) for one, _ in encoded))
-        shards = folder_bytes(folder / SHARD_FOLDER)
-        catalog = folder_bytes(folder) - shards
+        shards = resources.folder_bytes(folder / SHARD_FOLDER)
+        catalog = resources.folder_bytes(folder) - shards
     rows = sum(1 + len(one.document.sections) + len(one.chunks) for one in kept)
     vectors = 2 * width * rows + _SPAN_BYTES * sum(len(one.chunks) for one in kept)
     share = sample.n_chars / sum(len(one.document.text) for one in kept)
@@ -414,18 +393,20 @@ def _zeros(document: SegmentedDocument, width: int) -> EncodedDocument:
 
 def _batches(sample: Sample, memory_bytes: int | None, width: int) -> int:
     """Memory of the batches of a run, which are no larger than its corpus."""
-    refuse_memory(memory_bytes, sample.peak_bytes, width, has_encoded=True)
+    budget.refuse_memory(memory_bytes, sample.peak_bytes, width, has_encoded=True)
     chars_per_chunk = sample.n_chars / max(1.0, sample.n_chunks) or 1.0
     left = None if memory_bytes is None else memory_bytes - sample.peak_bytes
-    return batch_bytes(min(fit_batches(left, width, chars_per_chunk), round(sample.n_chars)), width, chars_per_chunk)
+    return budget.batch_bytes(
+        min(budget.fit_batches(left, width, chars_per_chunk), round(sample.n_chars)), width, chars_per_chunk
+    )
 
 
-def _derived_bytes(sample: Sample, size: Size, option: IndexOption | None, *, is_new: bool) -> int:
+def _derived_bytes(sample: Sample, size: resources.Size, option: resources.IndexOption | None, *, is_new: bool) -> int:
     """Bytes of a FAISS index, of postings, and for a new index of the reference with its statistics of words."""
     if option is None:
         return 0
     word_bytes = sample.word_bytes * size.n_documents / max(1.0, sample.n_documents)
-    postings = 0.0 if is_exact_factory(option.factory) else _POSTINGS_SHARE * word_bytes
+    postings = 0.0 if resources.is_exact_factory(option.factory) else _POSTINGS_SHARE * word_bytes
     chunks_each = size.n_chunks / max(1, size.n_documents)
     n_sampled = min(size.n_documents, SAMPLE_DOCUMENTS, max(FEWEST_DOCUMENTS, SAMPLE_CHUNKS / max(1.0, chunks_each)))
     reference = n_sampled * size.width * (chunks_each + 2) + _STATISTICS_SHARE * word_bytes
@@ -441,7 +422,7 @@ def _ways(sample: Sample, encoder: Encoder, disk_bytes: int) -> tuple[Way, ...]:
     share = first / max(1.0, sample.n_tokens)
     beside = sample.read_seconds + sample.store_seconds
     # Reading has a thread of its own beside encoding, but takes a share of the cores.
-    slowing = 0.0 if is_on_gpu(encoder) else sample.read_seconds / (os.cpu_count() or 1)
+    slowing = 0.0 if budget.is_on_gpu(encoder) else sample.read_seconds / (os.cpu_count() or 1)
     reading = max(slowing, sample.read_seconds - sample.encode_seconds)
     without = disk_bytes - sample.vector_bytes
     return (

@@ -19,17 +19,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from engine.encoders import hardware
 from engine.encoders.encoder import Pooling, Vectors
 from engine.encoders.files import LAYER, copy_model, load_model, quiet_transformers, weight_shapes, weights_sha256
-from engine.encoders.hardware import (
-    BatchReader,
-    copy_to,
-    default_device,
-    default_dtype,
-    next_multiple,
-    set_up_kernels,
-    token_budget_batches,
-)
 from engine.encoders.tokenizer import Tokenizer
 from engine.errors import EncoderError
 
@@ -175,7 +167,7 @@ class PlainAttention:
             mask: (B, L) bool, True where a token is real, anywhere.
         """
         # Without padding no mask is passed: attention then takes its faster path.
-        attention_mask = None if mask.all() else copy_to(ids.device, mask).long()
+        attention_mask = None if mask.all() else hardware.copy_to(ids.device, mask).long()
         hidden: Tensor = self.model(input_ids=ids, attention_mask=attention_mask)[0]
         return hidden
 
@@ -194,7 +186,7 @@ class LongformerAttention(PlainAttention):
 
     def padded_length(self, length: int) -> int:
         """The next multiple of the window."""
-        return next_multiple(length, self.window)
+        return hardware.next_multiple(length, self.window)
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """See `PlainAttention`."""
@@ -233,7 +225,7 @@ class BigBirdAttention(PlainAttention):
 
     def padded_length(self, length: int) -> int:
         """The next multiple of a block, where an input is not short."""
-        return length if length <= self.short else next_multiple(length, self.block)
+        return length if length <= self.short else hardware.next_multiple(length, self.block)
 
     def company(self, length: int) -> int:
         """Only sequences with the same number of blocks, or short ones, can share a batch."""
@@ -279,14 +271,14 @@ class Backbone:
         Raises:
             EncoderError: the folder holds no model, or its tokenizer gives no offsets.
         """
-        set_up_kernels()
+        hardware.set_up_kernels()
         self.folder = folder
         self.pooling = pooling
-        self.device = device or default_device()
-        self.dtype = dtype or default_dtype(self.device)
+        self.device = device or hardware.default_device()
+        self.dtype = dtype or hardware.default_dtype(self.device)
         self.sha256 = weights_sha256(folder)
         self.tokenizer = Tokenizer(folder)
-        self.reader = BatchReader(self.device)
+        self.reader = hardware.BatchReader(self.device)
         model, _ = load_model(folder, self.dtype)
         self.model = model.to(self.device).eval()
         self._attention = attention_of(self.model)
@@ -331,13 +323,17 @@ class Backbone:
 
         def read(batch: Sequence[Sequence[int]]) -> Tensor:
             ids, mask = self.tokenizer.pad(batch)
-            return self._pooled(self.hidden_states(ids, mask).float(), mask)
+            hidden = self.hidden_states(ids, mask).float()
+            if self.pooling is Pooling.CLS:
+                return hidden[:, 0]
+            weights = hardware.copy_to(self.device, mask).unsqueeze(-1).float()  # (B, L, 1)
+            return (hidden * weights).sum(1) / weights.sum(1)  # (B, D)
 
         return self.reader.read(sequences, token_budget, self.batches, read)
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Last hidden states (B, L, H) of ids and mask, as from `Tokenizer.pad`; gradients if torch records them."""
-        return self._attention.hidden_states(copy_to(self.device, ids), mask)
+        return self._attention.hidden_states(hardware.copy_to(self.device, ids), mask)
 
     def round_to(self, dtype: torch.dtype) -> None:
         """Convert the parameters to another precision; buffers such as rotary frequencies stay, as in transformers."""
@@ -389,14 +385,8 @@ class Backbone:
             companies.setdefault(self._attention.company(length), []).append(position)
         for _, positions in sorted(companies.items(), reverse=True):
             padded = [self._attention.padded_length(lengths[position]) for position in positions]
-            for batch in token_budget_batches(padded, token_budget):
+            for batch in hardware.token_budget_batches(padded, token_budget):
                 yield [positions[at] for at in batch]
-
-    def _pooled(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        if self.pooling is Pooling.CLS:
-            return hidden[:, 0]
-        weights = copy_to(self.device, mask).unsqueeze(-1).float()  # (B, L, 1)
-        return (hidden * weights).sum(1) / weights.sum(1)  # (B, D)
 
     def save_pretrained(self, folder: Path, *, dtype: torch.dtype | None = None) -> None:
         """Write tokenizer and parameters: those in memory at a given precision, or a copy of the files."""

@@ -154,11 +154,7 @@ class BertSizes:
             parts |= {f"encoder.layer.{number}.{name}": shape for name, shape in layer.items()}
         shapes = {f"{name}.weight": shape for name, shape in parts.items()}
         shapes |= {f"{name}.bias": shape[:1] for name, shape in parts.items()}
-        tables = {
-            "word": self.vocab_size,
-            "position": self.max_position_embeddings,
-            "token_type": self.type_vocab_size,
-        }
+        tables = {"word": self.vocab_size, "position": self.max_position_embeddings, "token_type": self.type_vocab_size}
         return shapes | {f"embeddings.{name}_embeddings.weight": (rows, width) for name, rows in tables.items()}
 
 
@@ -410,7 +406,10 @@ class OpenvinoBert:
     def encode(self, sequences: Sequence[Sequence[int]]) -> Vectors:
         """N lists of ids without special tokens, each of at most `max_tokens`, to (N, H) unit rows in their order."""
         rows = np.empty((len(sequences), self.width), np.float32)
-        lengths = [self._padded_length(len(sequence)) for sequence in sequences]
+        lengths = [
+            min(next_multiple(len(sequence) + self.tokenizer.n_special, _MULTIPLE), self._most)
+            for sequence in sequences
+        ]
         with self._lock:
             queue = self._queue = self._queue or self._compiled()
             budget = min(_BATCH_TOKENS, max(1, sum(lengths) // len(queue)))
@@ -420,9 +419,6 @@ class OpenvinoBert:
                 queue.start_async(inputs, batch)
             queue.wait_all()
         return unit(rows)
-
-    def _padded_length(self, n_tokens: int) -> int:
-        return min(next_multiple(n_tokens + self.tokenizer.n_special, _MULTIPLE), self._most)
 
     def _embedded(self, sequences: Sequence[Sequence[int]], length: int) -> list[NDArray[np.float32]]:
         """Summed embeddings (B, L, H) and mask (B, L) of sequences, padded to a length."""

@@ -237,9 +237,7 @@ def _from_hub(name: str) -> Path:
 
     try:
         folder = snapshot_download(
-            name,
-            allow_patterns=[f"*{suffix}" for suffix in MODEL_FILES],
-            local_files_only=HF_HUB_OFFLINE,
+            name, allow_patterns=[f"*{suffix}" for suffix in MODEL_FILES], local_files_only=HF_HUB_OFFLINE
         )
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         raise EncoderError(

@@ -67,13 +67,11 @@ def cpu_has_bf16() -> bool:
     """Whether the processor multiplies bfloat16; where it is emulated, on other x86, it is slower than float32."""
     if platform.machine() not in ("x86_64", "AMD64"):
         return False
-    return bool({"avx512_bf16", "amx_bf16"} & _cpu_flags())
-
-
-def _cpu_flags() -> frozenset[str]:
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    return frozenset(next((line.split() for line in lines if line.startswith("flags")), ()))
+    return bool(
+        {"avx512_bf16", "amx_bf16"} & frozenset(next((line.split() for line in lines if line.startswith("flags")), ()))
+    )
 
 
 def set_up_kernels() -> None:

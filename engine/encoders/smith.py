@@ -282,19 +282,16 @@ class SmithModule(nn.Module):
     def _beside(self, blocks: Tensor, mask: Tensor) -> Tensor:
         """(B, H): g in `documents`."""
         if self.config.variant is Variant.RELEASED:
-            blocks, mask = self._with_padding(blocks, mask)
+            padding = self.padding_block()
+            real = torch.where(mask.unsqueeze(-1), blocks, padding)
+            missing = padding.expand(len(blocks), self.config.max_blocks - blocks.shape[1], -1)
+            whole = torch.cat([real, missing], 1)
+            blocks, mask = whole, torch.ones_like(whole[..., 0], dtype=torch.bool)
         if self.attention is not None:
             attended = (self.attention(blocks, mask).unsqueeze(-1) * blocks).sum(1)
             return nn.functional.dropout(attended, self.config.dropout, self.training)
         total = (blocks * mask.unsqueeze(-1)).sum(1)
         return total if self.config.combination is Combination.SUM else total / mask.sum(1, keepdim=True)
-
-    def _with_padding(self, blocks: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        padding = self.padding_block()
-        real = torch.where(mask.unsqueeze(-1), blocks, padding)
-        missing = padding.expand(len(blocks), self.config.max_blocks - blocks.shape[1], -1)
-        whole = torch.cat([real, missing], 1)
-        return whole, torch.ones_like(whole[..., 0], dtype=torch.bool)
 
 
 def _bert_config(config: SmithConfig, part: Literal["sentence", "document"], vocabulary_size: int) -> Any:  # noqa: ANN401

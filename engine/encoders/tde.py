@@ -355,10 +355,7 @@ class TdeLayers(nn.Module):
         if vocabulary is not None:
             width += config.topic_width
             model = EmbeddedTopicModel(
-                vocabulary,
-                config.n_topics,
-                embedding_width=config.topic_width,
-                hidden_width=config.topic_hidden_width,
+                vocabulary, config.n_topics, embedding_width=config.topic_width, hidden_width=config.topic_hidden_width
             )
             self.topics = TopicVectors(model)
         self.head = PairHead(width)
@@ -479,9 +476,7 @@ document's is the mean of its sentences. A pair head gives the probability of a 
         """Cut a document into sentences; see `Encoder.segment`."""
         shortest = _SHORTEST_SENTENCE if self.config.variant is Variant.FIXED else 1
         return chunk_document(
-            document,
-            self.tokenizer,
-            lambda ends: sentence_windows(ends, self.chunk_tokens, shortest=shortest),
+            document, self.tokenizer, lambda ends: sentence_windows(ends, self.chunk_tokens, shortest=shortest)
         )
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:

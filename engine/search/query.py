@@ -48,7 +48,7 @@ from engine.store.checks import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.text.document import KIND, Document
 from engine.text.section_kinds import SectionKind, heading_name, kind_bits, section_bits, section_kinds
-from engine.text.segmentation import Chunk, Coverage, Span
+from engine.text.segmentation import Chunk, Span
 from engine.words.apart import title_span
 from engine.words.counts import TermTable, WordTables, counted
 from engine.words.likelihood import QueryTerms, cover_terms, query_terms
@@ -196,7 +196,8 @@ def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: 
     is_other = reference.hashes != key
     if not is_other.any() or not len(chunks):
         return np.zeros(len(chunks), np.float32), np.zeros(len(chunks), np.float32)
-    exceeding = _exceeding(reference, scoring)
+    full = max(1, min(reference.n_corpus, SAMPLE_DOCUMENTS))
+    exceeding = max(1, round(scoring.exceeding * reference.n_documents / full))
 
     def joined(best: Vectors, openings: Vectors) -> NDArray[np.float64]:
         return join(best, openings, scoring.opening)
@@ -222,12 +223,6 @@ def _own_similarities(query: Query, chunks: Vectors, skip: int, scoring: Scoring
         bits = section_bits(query.document)[[chunk.section for chunk in query.vectors.chunk_spans]]
         first = int(np.argmin((bits & skip) != 0))
     return own_similarities(chunks, query.vectors.chunks[first], scoring.opening)
-
-
-def _exceeding(reference: Reference, scoring: Scoring) -> int:
-    """m for this sample: the same share of it as m is of a full sample, at least 1."""
-    full = max(1, min(reference.n_corpus, SAMPLE_DOCUMENTS))
-    return max(1, round(scoring.exceeding * reference.n_documents / full))
 
 
 def left_out_sections(
@@ -284,7 +279,9 @@ def pool_long(encoded: EncodedDocument, most: int | None = None) -> EncodedDocum
     sections = np.array([chunk.section for chunk in encoded.chunk_spans])
     n_tokens = np.array([chunk.n_tokens for chunk in encoded.chunk_spans])
     per_run = _run_length(sections, most)
-    starts = _run_starts(sections, per_run)
+    begins = np.flatnonzero(np.diff(sections, prepend=sections[0] - 1))
+    number = np.arange(len(sections)) - np.repeat(begins, np.diff(begins, append=len(sections)))
+    starts = np.flatnonzero(number % per_run == 0)
     tokens = np.add.reduceat(n_tokens, starts)
     rows = np.add.reduceat(encoded.chunks * np.maximum(n_tokens, 1)[:, None].astype(np.float32), starts, axis=0)
     chosen = np.sort(np.argsort(-tokens, kind="stable")[:most])
@@ -298,7 +295,11 @@ def pool_long(encoded: EncodedDocument, most: int | None = None) -> EncodedDocum
         encoded,
         chunks=unit(rows[chosen]),
         chunk_spans=spans,
-        coverage=_coverage(encoded.coverage, float(tokens[chosen].sum() / max(1, tokens.sum())), per_run),
+        coverage=replace(
+            encoded.coverage,
+            tokens_read=round(encoded.coverage.tokens_read * float(tokens[chosen].sum() / max(1, tokens.sum()))),
+            chunks_pooled=per_run,
+        ),
     )
 
 
@@ -310,16 +311,6 @@ def _run_length(sections: NDArray[np.int64], most: int) -> int:
     while np.ceil(lengths / per_run).sum() > most and per_run < longest:
         per_run += 1
     return per_run
-
-
-def _run_starts(sections: NDArray[np.int64], per_run: int) -> NDArray[np.int64]:
-    begins = np.flatnonzero(np.diff(sections, prepend=sections[0] - 1))
-    number = np.arange(len(sections)) - np.repeat(begins, np.diff(begins, append=len(sections)))
-    return np.flatnonzero(number % per_run == 0)
-
-
-def _coverage(coverage: Coverage, share: float, per_run: int) -> Coverage:
-    return replace(coverage, tokens_read=round(coverage.tokens_read * share), chunks_pooled=per_run)
 
 
 _HEADINGS: Mapping[str, str] = {

@@ -14,19 +14,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import step
-from engine.scoring.evidence import (
-    COMPONENTS,
-    Components,
-    Matches,
-    Scoring,
-    Thresholds,
-    best_chunks,
-    best_matches,
-    chunk_component,
-    combine,
-    most_difference,
-    no_matches,
-)
+from engine.scoring import evidence
 from engine.search.query import Prepared
 from engine.store.gathering import TargetChunks
 from engine.store.partitioned import Snapshot
@@ -45,8 +33,8 @@ class Exact:
 
     positions: Positions  # (R,)
     scores: NDArray[np.float64]  # (R,) of float32 precision
-    components: Components
-    matches: Matches  # (I, R)
+    components: evidence.Components
+    matches: evidence.Matches  # (I, R)
 
     def of(self, at: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Exact:
         """The scores of some documents, in the order given."""
@@ -60,12 +48,12 @@ class Exact:
 def join_exact(one: Exact, other: Exact) -> Exact:
     """Join the scores of different documents for the same query."""
     components = (
-        np.concatenate([getattr(one.components, name), getattr(other.components, name)]) for name in COMPONENTS
+        np.concatenate([getattr(one.components, name), getattr(other.components, name)]) for name in evidence.COMPONENTS
     )
     return Exact(
         np.concatenate([one.positions, other.positions]),
         np.concatenate([one.scores, other.scores]),
-        Components(*components),
+        evidence.Components(*components),
         one.matches.beside(other.matches),
     )
 
@@ -75,13 +63,13 @@ class Pool:
     """Documents with the components of their scores, which can be off in the last digits."""
 
     positions: Positions  # (R,)
-    components: Components
+    components: evidence.Components
     error: float = _SAME  # of a score
     scores: NDArray[np.float64] = field(init=False)
 
     def rate(self, prepared: Prepared, root: float) -> Pool:
         """Combine the components; returns the pool itself."""
-        self.scores = combine(self.components, prepared.weights, root)
+        self.scores = evidence.combine(self.components, prepared.weights, root)
         return self
 
 
@@ -104,7 +92,7 @@ class Scan(Protocol):
     error: float  # of a similarity there, at most
 
     def components(
-        self, queries: Sequence[tuple[Vectors, Thresholds]], scoring: Scoring, skip: int
+        self, queries: Sequence[tuple[Vectors, evidence.Thresholds]], scoring: evidence.Scoring, skip: int
     ) -> NDArray[np.float64]:
         """The chunk components of all documents on the device for each query, see `engine.gpu`."""
 
@@ -113,7 +101,7 @@ class Scorer:
     """Scores documents of one snapshot."""
 
     def __init__(
-        self, snapshot: Snapshot, scoring: Scoring, scan_chunks: int | None = None, scan: Scan | None = None
+        self, snapshot: Snapshot, scoring: evidence.Scoring, scan_chunks: int | None = None, scan: Scan | None = None
     ) -> None:
         """Score documents of a snapshot."""
         self._snapshot = snapshot
@@ -130,7 +118,7 @@ class Scorer:
         chunks = self.chunk_components(queries, positions)
         words, pairs = self._words(queries, positions)
         return [
-            Pool(positions, Components(chunks[row], words[row], pairs[row]), self._error(one)).rate(
+            Pool(positions, evidence.Components(chunks[row], words[row], pairs[row]), self._error(one)).rate(
                 one, self._scoring.root
             )
             for row, one in enumerate(queries)
@@ -141,7 +129,8 @@ class Scorer:
         if self._scan is None or not prepared.weights["chunks"]:
             return _SAME
         return max(
-            _SAME, 2 * prepared.weights["chunks"] * most_difference(self._scan.error, prepared.limits, self._scoring)
+            _SAME,
+            2 * prepared.weights["chunks"] * evidence.most_difference(self._scan.error, prepared.limits, self._scoring),
         )
 
     def chunk_components(self, queries: Sequence[Prepared], positions: Positions) -> NDArray[np.float64]:
@@ -161,8 +150,8 @@ class Scorer:
             for at, targets in self._targets(positions[left], skip):
                 for row in rows:
                     own = queries[row].vectors.chunks
-                    best, openings = best_chunks(own, targets.vectors, targets.starts)
-                    chunks[row, left[at]] = chunk_component(best, openings, queries[row].limits, self._scoring)
+                    best, openings = evidence.best_chunks(own, targets.vectors, targets.starts)
+                    chunks[row, left[at]] = evidence.chunk_component(best, openings, queries[row].limits, self._scoring)
         return chunks
 
     def word_components(
@@ -233,25 +222,25 @@ class Scorer:
         names = np.array(self._snapshot.doc_ids_of(best.positions)) if is_tied else best.positions
         return best.of(np.lexsort((names, -best.scores))[:n_most])
 
-    def exact(self, prepared: Prepared, positions: Positions, known: Components | None = None) -> Exact:
+    def exact(self, prepared: Prepared, positions: Positions, known: evidence.Components | None = None) -> Exact:
         """Scores as they are shown, from similarities that do not depend on the shapes of products.
 
         Args:
             known: components of the same documents, whose word components are used; computed by default.
         """
         matches = self._matches(prepared, positions)
-        chunks = chunk_component(matches.similarities, matches.openings, prepared.limits, self._scoring)
+        chunks = evidence.chunk_component(matches.similarities, matches.openings, prepared.limits, self._scoring)
         words = self.word_components(prepared, positions) if known is None else (known.words, known.pairs)
-        components = Components(chunks, *words)
-        rounded = combine(components, prepared.weights, self._scoring.root).astype(np.float32)
+        components = evidence.Components(chunks, *words)
+        rounded = evidence.combine(components, prepared.weights, self._scoring.root).astype(np.float32)
         return Exact(positions, rounded.astype(np.float64), components, matches)
 
-    def _matches(self, prepared: Prepared, positions: Positions) -> Matches:
+    def _matches(self, prepared: Prepared, positions: Positions) -> evidence.Matches:
         """The best chunks of documents for each query chunk, where they are above its threshold."""
         chunks, floor = prepared.vectors.chunks, prepared.limits.chunks
-        found = no_matches(len(chunks), len(positions))
+        found = evidence.no_matches(len(chunks), len(positions))
         for at, targets in self._targets(positions, prepared.skip) if prepared.weights["chunks"] else ():
-            best = best_matches(chunks, targets.vectors, targets.starts, floor)
+            best = evidence.best_matches(chunks, targets.vectors, targets.starts, floor)
             found.put(at, targets.numbered(best))
         return found
 

@@ -44,18 +44,7 @@ from engine.result import Hit, Result, Status
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Floor, Scoring
 from engine.scoring.parts import pair_columns
-from engine.search.partition import (
-    LocalPartition,
-    Partition,
-    Ranked,
-    Ranks,
-    Selection,
-    Shown,
-    Survey,
-    allowed_documents,
-    merged,
-    merged_ranks,
-)
+from engine.search import partition
 from engine.search.query import Prepared, Query, prepare
 from engine.search.request import AUTO, Request
 from engine.search.scorer import Exact, Scan, join_exact
@@ -87,7 +76,7 @@ class Searcher:
         scan_chunks: int | None = None,
         replica: OpenReplica | None = None,
         scan: Scan | None = None,
-        partitions: Sequence[Partition] | None = None,
+        partitions: Sequence[partition.Partition] | None = None,
     ) -> None:
         """Search a snapshot.
 
@@ -98,7 +87,7 @@ class Searcher:
         self.snapshot = snapshot
         self.scoring = scoring or Scoring()
         local = partial(
-            LocalPartition,
+            partition.LocalPartition,
             scoring=self.scoring,
             generation=generation,
             scan_chunks=scan_chunks,
@@ -122,7 +111,7 @@ class Searcher:
         prepared = self.prepare(query)
         floor = self.snapshot.reference.floor_of(len(query.document.text), self.scoring)
         page = slice(request.offset, request.offset + request.k)
-        ranks, hits = self._ranks_and_hits(query, prepared, Selection.of(request), page, request.min_pair)
+        ranks, hits = self._ranks_and_hits(query, prepared, partition.Selection.of(request), page, request.min_pair)
         hits = tuple(hit for hit in hits if hit.score >= least_score(request, floor))
         is_certified = ranks.is_exact and ranks.is_complete
         is_pooled = prepared.vectors.coverage.chunks_pooled > 1
@@ -142,17 +131,17 @@ class Searcher:
         )
 
     def _ranks_and_hits(
-        self, query: Query, prepared: Prepared, selection: Selection, page: slice, min_pair: float
-    ) -> tuple[Ranks, tuple[Hit, ...]]:
+        self, query: Query, prepared: Prepared, selection: partition.Selection, page: slice, min_pair: float
+    ) -> tuple[partition.Ranks, tuple[Hit, ...]]:
         """The ranking of all partitions, and its hits on a page."""
         ranks = self.ranks(prepared, selection, page.stop)
         best = ranks.best.exact.of(slice(page.start, None))
         return ranks, self.hits(query, prepared, best, self.show(best.positions), page.start, min_pair)
 
-    def ranks(self, prepared: Prepared, selection: Selection, n_most: int) -> Ranks:
+    def ranks(self, prepared: Prepared, selection: partition.Selection, n_most: int) -> partition.Ranks:
         """The best documents of all partitions, as one partition ranks its own; see `Partition.rank`."""
         ranks = self._each(lambda number: self._partitions[number].rank(prepared, selection, n_most))
-        return merged_ranks([*ranks.values()], self._bases[[*ranks]], n_most)
+        return partition.merged_ranks([*ranks.values()], self._bases[[*ranks]], n_most)
 
     def rank(self, query: Query, request: Request) -> tuple[Positions, NDArray[np.float64]]:
         """Positions and scores of the best documents, the same as of `search`, without a breakdown; reads no text.
@@ -163,7 +152,7 @@ class Searcher:
         Raises:
             QueryError: the filter does not parse.
         """
-        best = self.ranks(self.prepare(query), Selection.of(request), request.k).best.exact
+        best = self.ranks(self.prepare(query), partition.Selection.of(request), request.k).best.exact
         return best.positions, best.scores
 
     def exact_top_positions(self, queries: Sequence[tuple[str, Query]], *, k: int) -> list[Positions]:
@@ -173,9 +162,9 @@ class Searcher:
         """
         positions = [self.snapshot.position(doc_id) for doc_id, _ in queries]
         placed = [(-1 if own is None else own, query) for own, (_, query) in zip(positions, queries, strict=True)]
-        return [best for best, _ in self.tops(placed, Selection(exact=True), k=k)]
+        return [best for best, _ in self.tops(placed, partition.Selection(exact=True), k=k)]
 
-    def survey(self, selection: Selection) -> Survey:
+    def survey(self, selection: partition.Selection) -> partition.Survey:
         """The documents that a search may find, of all partitions; see `Partition.survey`.
 
         Raises:
@@ -183,14 +172,14 @@ class Searcher:
         """
         surveys = self._each(lambda number: self._partitions[number].survey(selection))
         bases = self._bases
-        return Survey(
+        return partition.Survey(
             np.concatenate([surveys[number].positions + bases[number] for number in sorted(surveys)]),
             all(survey.is_exhaustive for survey in surveys.values()),
             all(survey.is_complete for survey in surveys.values()),
         )
 
     def tops(
-        self, queries: Sequence[tuple[int, Query]], selection: Selection, *, k: int
+        self, queries: Sequence[tuple[int, Query]], selection: partition.Selection, *, k: int
     ) -> Iterator[tuple[Positions, NDArray[np.float64]]]:
         """The best documents that `search` finds for many queries, as positions and scores above 0, best first.
 
@@ -222,7 +211,7 @@ class Searcher:
         return replace(reduce(join_exact, parts.values()).of(np.argsort(places)), positions=positions)
 
     def best_hits(
-        self, queries: Sequence[tuple[Query, Prepared]], selection: Selection, n_documents: int
+        self, queries: Sequence[tuple[Query, Prepared]], selection: partition.Selection, n_documents: int
     ) -> list[Hit | None]:
         """The best hit of each of several queries, from all documents; None where none has a score above 0.
 
@@ -235,17 +224,19 @@ class Searcher:
                 best += self.hits(query, prepared, top.exact, self.show(top.exact.positions), 0) or (None,)
         return best
 
-    def exact_tops(self, queries: Sequence[tuple[int, Prepared]], selection: Selection, k: int) -> list[Ranked]:
+    def exact_tops(
+        self, queries: Sequence[tuple[int, Prepared]], selection: partition.Selection, k: int
+    ) -> list[partition.Ranked]:
         """The best of all documents for several queries, as one partition ranks its own; see `Partition.tops`."""
         bases = self._bases
 
-        def tops(number: int) -> list[Ranked]:
+        def tops(number: int) -> list[partition.Ranked]:
             base = int(bases[number])
             return self._partitions[number].tops([(own - base, query) for own, query in queries], selection, k)
 
         by_partition = self._each(tops)
         rankings = zip(*(by_partition[number] for number in sorted(by_partition)), strict=True)
-        return [merged(of_query, bases, k) for of_query in rankings]
+        return [partition.merged(of_query, bases, k) for of_query in rankings]
 
     def prepare(self, query: Query) -> Prepared:
         """Compute thresholds and weights of a query from the reference; see `engine.search.query.prepare`."""
@@ -253,7 +244,7 @@ class Searcher:
 
     def allowed(self, request: Request) -> NDArray[np.bool_]:
         """(N,) True for the documents that pass the metadata filter and are not to be left out."""
-        return allowed_documents(self.snapshot, request.filter, request.without)
+        return partition.allowed_documents(self.snapshot, request.filter, request.without)
 
     @property
     def _bases(self) -> NDArray[np.int64]:
@@ -276,7 +267,7 @@ class Searcher:
         query: Query,
         prepared: Prepared,
         exact: Exact,
-        shown: Sequence[Shown],
+        shown: Sequence[partition.Shown],
         offset: int,
         min_pair: float = 0.0,
     ) -> tuple[Hit, ...]:
@@ -309,11 +300,11 @@ class Searcher:
             for rank, (score, target, breakdown) in ranked_targets
         )
 
-    def show(self, positions: Positions) -> list[Shown]:
+    def show(self, positions: Positions) -> list[partition.Shown]:
         """Documents at some positions (R,), in that order, each from its partition; see `Partition.show`."""
         owned = {owner: (places, own) for owner, places, own in self._owned(positions)}
         shown = self._each(lambda number: self._partitions[number].show(owned[number][1]), list(owned))
-        by_place: dict[int, Shown] = {}
+        by_place: dict[int, partition.Shown] = {}
         for owner, (places, _) in owned.items():
             by_place.update(zip(places.tolist(), shown[owner], strict=True))
         return [by_place[place] for place in range(len(positions))]

@@ -30,24 +30,14 @@ import xxhash
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged, IndexMismatch, faults_named
 from engine.lazy import deferred
-from engine.store.catalog import (
-    COLUMNS,
-    FORMAT,
-    OPENED_TABLES,
-    StoredRows,
-    all_rows,
-    columns,
-    execute_in,
-    has_table,
-    quoted_names,
-)
+from engine.store import catalog
 from engine.store.durable import fsync_folder
 from engine.store.gathering import BLOCK_IDS, check_blocks, write_blocks
 from engine.text.document import Document
 from engine.text.segmentation import Coverage, Section
 
 # Demand is left out: it changes with queries, and only orders the documents that are encoded later.
-_TABLES = (*OPENED_TABLES, "failures", "location_blocks", "staged_shards")
+_TABLES = (*catalog.OPENED_TABLES, "failures", "location_blocks", "staged_shards")
 _LOW = 0xFFFFFFFF
 _BLOCK_CHECKS = "SELECT block, n_documents, checksum FROM location_blocks ORDER BY block"
 _DAMAGED_TABLE = "table {name} of {place} is not what was written; check it: longmatch upkeep verify INDEX"
@@ -60,21 +50,21 @@ def read_meta(connection: sqlite3.Connection, place: str) -> dict[str, Any]:
         IndexDamaged: the values are not what was written.
         IndexMismatch: the catalog has another format than this program reads, or no table yet.
     """
-    if not has_table(connection, "meta"):
+    if not catalog.has_table(connection, "meta"):
         names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        if foreign := [name for name in names if name not in COLUMNS]:
+        if foreign := [name for name in names if name not in catalog.COLUMNS]:
             raise IndexMismatch(f"{place} is of another program: it has the table {foreign[0]!r}; name another folder")
         raise IndexMismatch("the index was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
-    rows = connection.execute(all_rows("meta")).fetchall()
-    stored = table_checks(connection) if has_table(connection, "table_checks") else {}
+    rows = connection.execute(catalog.all_rows("meta")).fetchall()
+    stored = table_checks(connection) if catalog.has_table(connection, "table_checks") else {}
     if stored and "schema_version" not in dict(rows):  # which formats before the first had, with other checksums
         _compare(stored, "meta", rows, place)
     # A column of JSON holds a number as a number.
     values = {key: json.loads(value) if isinstance(value, str) else value for key, value in rows}
-    if values and values.get("format") != FORMAT:
+    if values and values.get("format") != catalog.FORMAT:
         raise IndexMismatch(
-            f"the index has format {values.get('format', 0)}, this program reads format {FORMAT}; index the corpus "
-            "again into a new folder: longmatch index NEW_FOLDER PATH..."
+            f"the index has format {values.get('format', 0)}, this program reads format {catalog.FORMAT}; index the "
+            "corpus again into a new folder: longmatch index NEW_FOLDER PATH..."
         )
     return values
 
@@ -100,10 +90,12 @@ def record_documents(connection: sqlite3.Connection, document_ids: Iterable[int]
         chosen = [row[0] for row in connection.execute("SELECT id FROM documents")]
     else:  # texts never change, so damage of one must not get a new checksum
         stored = "SELECT document_id, content_check FROM document_checks WHERE document_id IN ({marks})"
-        known = dict(execute_in(connection, stored, chosen))
+        known = dict(catalog.execute_in(connection, stored, chosen))
     contents = known | _content_checks(connection, [document for document in chosen if document not in known])
-    execute_in(connection, "DELETE FROM document_checks WHERE document_id IN ({marks})", chosen)
-    rows = execute_in(connection, f"SELECT {quoted_names('documents')} FROM documents WHERE id IN ({{marks}})", chosen)
+    catalog.execute_in(connection, "DELETE FROM document_checks WHERE document_id IN ({marks})", chosen)
+    rows = catalog.execute_in(
+        connection, f"SELECT {catalog.quoted_names('documents')} FROM documents WHERE id IN ({{marks}})", chosen
+    )
     checks = [(row[0], _row_check(row), contents.get(row[0], 0)) for row in rows]
     connection.executemany("INSERT INTO document_checks VALUES (?, ?, ?)", checks)
 
@@ -115,7 +107,7 @@ def record_tables(connection: sqlite3.Connection) -> None:
     connection.executemany("INSERT INTO table_checks VALUES (?, ?, ?)", checks)
 
 
-def check_opened(connection: sqlite3.Connection, rows: StoredRows, place: str) -> None:
+def check_opened(connection: sqlite3.Connection, rows: catalog.StoredRows, place: str) -> None:
     """Compare tables whose rows were read in the same transaction; errors as in `check_catalog`."""
     stored = table_checks(connection)
     for table, of_table in rows.items():
@@ -216,7 +208,7 @@ def _table_checks(connection: sqlite3.Connection) -> Iterator[tuple[str, int, in
 
 def _checked_rows(connection: sqlite3.Connection, table: str) -> Iterable[Sequence[Any]]:
     """The rows of one table as its checksum covers them; location blocks have checksums in place of arrays."""
-    return connection.execute(_BLOCK_CHECKS if table == "location_blocks" else all_rows(table))
+    return connection.execute(_BLOCK_CHECKS if table == "location_blocks" else catalog.all_rows(table))
 
 
 def _table_check(table: str, rows: Iterable[Sequence[Any]]) -> tuple[str, int, int]:
@@ -229,7 +221,7 @@ def _table_check(table: str, rows: Iterable[Sequence[Any]]) -> tuple[str, int, i
 
 
 def _row_checks(connection: sqlite3.Connection, where: str = "") -> Iterator[tuple[int, int]]:
-    for row in connection.execute(f"SELECT {quoted_names('documents')} FROM documents {where}"):
+    for row in connection.execute(f"SELECT {catalog.quoted_names('documents')} FROM documents {where}"):
         yield row[0], _row_check(row)
 
 
@@ -245,13 +237,13 @@ def stored_rows(connection: sqlite3.Connection, document_ids: Sequence[int]) -> 
     Raises:
         IndexDamaged: a row is not what was written.
     """
-    names = [*columns("documents"), "content_check"]
+    names = [*catalog.columns("documents"), "content_check"]
     statement = (
-        f"SELECT {quoted_names('documents')}, content_check, row_check FROM documents "
+        f"SELECT {catalog.quoted_names('documents')}, content_check, row_check FROM documents "
         "LEFT JOIN document_checks ON document_id = id WHERE id IN ({marks})"
     )
     by_id = {}
-    for *row, row_check in execute_in(connection, statement, document_ids):
+    for *row, row_check in catalog.execute_in(connection, statement, document_ids):
         if row_check != _row_check(tuple(row[:-1])):
             raise IndexDamaged(
                 f"the row of {row[1]!r} is not what was written; check it: longmatch upkeep verify INDEX"
@@ -267,9 +259,9 @@ def stored_contents(
     sections: dict[int, list[Sequence[Any]]] = {document_id: [] for document_id in document_ids}
     names = "document_id, heading, path, start, stop, n_merged, part, n_parts"
     of_sections = f"SELECT {names} FROM sections WHERE document_id IN ({{marks}}) ORDER BY document_id, position"
-    for document_id, *section in execute_in(connection, of_sections, document_ids):
+    for document_id, *section in catalog.execute_in(connection, of_sections, document_ids):
         sections.setdefault(document_id, []).append(section)
-    texts = execute_in(
+    texts = catalog.execute_in(
         connection, "SELECT document_id, deflated FROM texts WHERE document_id IN ({marks})", document_ids
     )
     return {document_id: (deflated, sections[document_id]) for document_id, deflated in texts}
@@ -460,7 +452,7 @@ def section_rows(documents: Iterable[tuple[int, Document]]) -> Iterator[dict[str
 
 def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[int]) -> None:
     """Remove documents with their texts and sections; their vectors stay in the shards, unnamed."""
-    execute_in(connection, "DELETE FROM documents WHERE id IN ({marks})", document_ids)
+    catalog.execute_in(connection, "DELETE FROM documents WHERE id IN ({marks})", document_ids)
     write_blocks(connection, document_ids)
 
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import EngineError, IndexDamaged, IndexMismatch, faults_named, step
+from engine.store import checks
 from engine.store.catalog import (
     CATALOG_FILE,
     FILE_TABLES,
@@ -38,17 +39,6 @@ from engine.store.catalog import (
     read_manifest,
     read_opened,
     reading,
-)
-from engine.store.checks import (
-    check_catalog,
-    check_commits,
-    check_location_table,
-    check_opened,
-    read_meta,
-    reported_commits,
-    stored_documents,
-    stored_rows,
-    table_checks,
 )
 from engine.store.durable import Checksum
 from engine.store.gathering import Gathering, Locations, check_locations, name_key, read_blocks
@@ -377,12 +367,12 @@ class IndexSnapshot(Documents):
 
     def _pin(self, catalog: Path) -> None:
         """Begin a read transaction, and map the files that the catalog names."""
-        reported = reported_commits(self.folder)
+        reported = checks.reported_commits(self.folder)
         self._connection = open_reader(catalog)
         try:
             with catalog_faults(catalog):
                 self._read_shared(catalog)
-                check_commits(self.meta, reported, str(catalog))
+                checks.check_commits(self.meta, reported, str(catalog))
         except EngineError:
             self._connection.close()
             raise
@@ -395,9 +385,9 @@ class IndexSnapshot(Documents):
 
     def _read_shared(self, catalog: Path) -> None:
         """Read the tables that do not grow with the documents."""
-        self.meta: dict[str, Any] = read_meta(self._connection, str(catalog))
+        self.meta: dict[str, Any] = checks.read_meta(self._connection, str(catalog))
         stored = read_opened(self._connection)
-        check_opened(self._connection, stored, str(catalog))
+        checks.check_opened(self._connection, stored, str(catalog))
         self.width = int((self.meta.get("encoder") or {"width": 0})["width"])
         self._shard_rows: dict[int, NamedRow] = {row.id: row for row in named_rows(stored, "shards")}
         self.generation_row = newest(stored, "generations")
@@ -413,7 +403,7 @@ class IndexSnapshot(Documents):
             return
         catalog = str(self.folder / CATALOG_FILE)
         with faults_named(catalog):
-            check_catalog(self._connection, catalog)
+            checks.check_catalog(self._connection, catalog)
         self._is_checked = True
 
     @property
@@ -442,7 +432,7 @@ class IndexSnapshot(Documents):
             EngineError: the index can no longer be opened.
         """
         with reading(self.folder / CATALOG_FILE) as now:
-            return table_checks(now) == table_checks(self._connection)
+            return checks.table_checks(now) == checks.table_checks(self._connection)
 
     @property
     def parts(self) -> Sequence[IndexSnapshot]:
@@ -489,7 +479,7 @@ class IndexSnapshot(Documents):
         """Where the vectors of each document are, read at first use."""
         connection, place = self._connection, str(self.folder / CATALOG_FILE)
         with faults_named(place):
-            check_location_table(connection, place)
+            checks.check_location_table(connection, place)
             locations = read_blocks(connection, place)
         check_locations(locations, self._shard_rows, place)
         return locations
@@ -497,12 +487,12 @@ class IndexSnapshot(Documents):
     def _own_rows(self, positions: Positions) -> list[dict[str, Any]]:
         ids: list[int] = self.locations.ids[positions].tolist()
         with faults_named():
-            rows = stored_rows(self._connection, ids)
+            rows = checks.stored_rows(self._connection, ids)
         _check_found(len(set(ids)) - len(rows), "row")
         return [rows[document_id] for document_id in ids]
 
     def _own_documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
-        documents = stored_documents(self._connection, self.locations.ids[positions].tolist())
+        documents = checks.stored_documents(self._connection, self.locations.ids[positions].tolist())
         _check_found(len(positions) - len(documents), "text")
         stored = zip(positions.tolist(), documents, strict=True)
         return [(document, self._coverage.get(position, coverage)) for position, (document, coverage) in stored]

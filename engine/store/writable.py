@@ -16,31 +16,15 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Self, TypeAlias
 
+import sqlalchemy as sa
 from filelock import FileLock, Timeout
-from sqlalchemy import (
-    JSON,
-    Boolean,
-    Column,
-    Connection,
-    Engine,
-    Float,
-    ForeignKey,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    bindparam,
-    create_engine,
-    event,
-    update,
-)
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.types import TypeEngine
 
 from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, StorageError, named_faults
+from engine.store import checks
 from engine.store.catalog import (
     ANN_FOLDER,
     CATALOG_FILE,
@@ -56,20 +40,6 @@ from engine.store.catalog import (
     open_catalog,
     reading,
 )
-from engine.store.checks import (
-    COMMITS,
-    CommitLog,
-    check_block_rows,
-    check_commits,
-    check_names,
-    check_tables,
-    commits_of,
-    read_meta,
-    record_documents,
-    record_tables,
-    reported_commits,
-    table_checks,
-)
 from engine.store.durable import Checksum, fsync_folder
 from engine.store.gathering import BLOCK_IDS
 from engine.store.postings import WORD_POSTINGS_FOLDER, Postings
@@ -79,26 +49,26 @@ from engine.store.shards import SHARD_FOLDER
 Row: TypeAlias = Mapping[str, Any]  # values by column
 # The type of a column follows from its name; of all others it is `Integer`.
 _TYPES: Mapping[type[TypeEngine[Any]], str] = {
-    String: "key file digest fingerprint doc_id title source content_hash heading factory reason name",
-    JSON: "value part_digests documents metadata pages pins path",
-    LargeBinary: "deflated arrays",
-    Boolean: "is_exact",
-    Float: "recall",
+    sa.String: "key file digest fingerprint doc_id title source content_hash heading factory reason name",
+    sa.JSON: "value part_digests documents metadata pages pins path",
+    sa.LargeBinary: "deflated arrays",
+    sa.Boolean: "is_exact",
+    sa.Float: "recall",
 }
 _TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split()}
 _OF_TABLE = {"shard_id": "shards", "document_id": "documents", "generation_id": "generations"}
 _UNIQUE = {("documents", "doc_id"), ("documents", "first_chunk")}
-_METADATA = MetaData()
+_METADATA = sa.MetaData()
 
 
-def _column(table: str, name: str) -> Column[Any]:
+def _column(table: str, name: str) -> sa.Column[Any]:
     is_key = name in columns(table)[: 2 if table == "sections" else 1]
     keys = []
     if name in _OF_TABLE:
-        keys.append(ForeignKey(f"{_OF_TABLE[name]}.id", ondelete="CASCADE" if is_key else None))
-    return Column(
+        keys.append(sa.ForeignKey(f"{_OF_TABLE[name]}.id", ondelete="CASCADE" if is_key else None))
+    return sa.Column(
         name,
-        _TYPE_OF.get(name, Integer),
+        _TYPE_OF.get(name, sa.Integer),
         *keys,
         primary_key=is_key,
         nullable=False,
@@ -107,30 +77,30 @@ def _column(table: str, name: str) -> Column[Any]:
     )
 
 
-TABLES = {name: Table(name, _METADATA, *(_column(name, own) for own in columns(name))) for name in COLUMNS}
+TABLES = {name: sa.Table(name, _METADATA, *(_column(name, own) for own in columns(name))) for name in COLUMNS}
 
 
-def engine_of(connection: sqlite3.Connection) -> Engine:
+def engine_of(connection: sqlite3.Connection) -> sa.Engine:
     """An engine over a connection of SQLite, whose transactions write at once; errors stay those of SQLite."""
-    engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool, json_serializer=as_json)
+    engine = sa.create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool, json_serializer=as_json)
 
-    @event.listens_for(engine, "begin")
-    def _begin(writing: Connection) -> None:
+    @sa.event.listens_for(engine, "begin")
+    def _begin(writing: sa.Connection) -> None:
         writing.exec_driver_sql("BEGIN IMMEDIATE")  # the driver would begin none for a SELECT
 
-    @event.listens_for(engine, "handle_error")
+    @sa.event.listens_for(engine, "handle_error")
     def _unwrap(context: ExceptionContext) -> None:
         raise context.original_exception
 
     return engine
 
 
-def create_tables(writing: Connection) -> None:
+def create_tables(writing: sa.Connection) -> None:
     """Make the tables that are missing."""
     _METADATA.create_all(writing)
 
 
-def write_meta(writing: Connection, values: Mapping[str, Any]) -> None:
+def write_meta(writing: sa.Connection, values: Mapping[str, Any]) -> None:
     """Set named values, leaving the others."""
     for key, value in values.items():
         statement = insert(TABLES["meta"]).values(key=key, value=value)
@@ -201,7 +171,7 @@ class WritableIndex:
                         undoing.execute("SELECT 1 FROM sqlite_master")
                 with self.read() as reader:
                     if reader.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone():
-                        read_meta(reader, str(self.catalog))  # refuses another format before anything is changed
+                        checks.read_meta(reader, str(self.catalog))  # refuses another format before anything is changed
             # Open until `close`: closing the last connection moves the log into the catalog.
             self._connection = open_catalog(self.catalog, read_only=False)
             self._engine = engine_of(self._connection)
@@ -209,31 +179,31 @@ class WritableIndex:
             with self._engine.begin() as writing:
                 create_tables(writing)
             with self.read() as connection:
-                self.meta = read_meta(connection, str(self.catalog))
-                is_begun = bool(self.meta) or bool(table_checks(connection))
+                self.meta = checks.read_meta(connection, str(self.catalog))
+                is_begun = bool(self.meta) or bool(checks.table_checks(connection))
                 if is_begun and not trust_catalog:
-                    check_tables(connection, str(self.catalog))
-                    check_commits(self.meta, reported_commits(self.folder), str(self.catalog))
+                    checks.check_tables(connection, str(self.catalog))
+                    checks.check_commits(self.meta, checks.reported_commits(self.folder), str(self.catalog))
                 if newest > (next_shard(self.meta) if is_begun else 0):
                     raise IndexDamaged(_LOST.format(catalog=self.catalog, what="is older than the shards beside it"))
-            self._commits = CommitLog(self.folder)
+            self._commits = checks.CommitLog(self.folder)
             if trust_catalog or not is_begun:
-                self._commits.reset(commits_of(self.meta))
+                self._commits.reset(checks.commits_of(self.meta))
                 with self._transaction({"format": FORMAT}) as connection:
                     if trust_catalog:
-                        record_documents(connection)
+                        checks.record_documents(connection)
         self._sweep()
 
     def _check_rows(self, connection: sqlite3.Connection, document_ids: Iterable[int]) -> None:
         """Compare the rows of documents, and of those whose places are stored with theirs, before they are changed."""
         for block in sorted({int(document_id) // BLOCK_IDS for document_id in document_ids} - self._sound_blocks):
-            check_block_rows(connection, block, str(self.catalog))
+            checks.check_block_rows(connection, block, str(self.catalog))
             self._sound_blocks.add(block)
 
     def _check_names(self, connection: sqlite3.Connection) -> None:
         """Check once that documents can be looked up by name."""
         if not self._has_sound_names:
-            check_names(connection, str(self.catalog))
+            checks.check_names(connection, str(self.catalog))
             self._has_sound_names = True
 
     def _check_place(self) -> None:
@@ -292,15 +262,15 @@ class WritableIndex:
         """
         with self._one_at_a_time, catalog_faults(self.catalog):
             self._check_place()
-            number = commits_of(self.meta)
+            number = checks.commits_of(self.meta)
             self._commits.report(number)  # which a writer may have been killed before
             with self._engine.begin() as self._writing:
                 yield self._connection
-                changed = {**(values or {}), **({COMMITS: number + 1} if is_counted else {})}
+                changed = {**(values or {}), **({checks.COMMITS: number + 1} if is_counted else {})}
                 write_meta(self._writing, changed)
-                record_tables(self._connection)
+                checks.record_tables(self._connection)
             self.meta |= changed
-            self._commits.report(commits_of(self.meta))
+            self._commits.report(checks.commits_of(self.meta))
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _insert(self, table: str, rows: Iterable[Row]) -> None:
@@ -313,7 +283,7 @@ class WritableIndex:
         changes = [{"changed": row["id"], **{name: row[name] for name in row if name != "id"}} for row in rows]
         if changes:
             documents = TABLES["documents"]
-            self._writing.execute(update(documents).where(documents.c.id == bindparam("changed")), changes)
+            self._writing.execute(sa.update(documents).where(documents.c.id == sa.bindparam("changed")), changes)
 
     def vacuum(self) -> None:
         """Return unused pages of the catalog to the system."""

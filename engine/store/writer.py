@@ -21,27 +21,7 @@ import numpy as np
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, named_faults
-from engine.store.catalog import (
-    CATALOG_FILE,
-    Entry,
-    Manifest,
-    execute_in,
-    is_partitioned,
-    partition_folders,
-    read_manifest,
-    write_manifest,
-)
-from engine.store.checks import (
-    check_catalog,
-    chunk_ids,
-    delete_documents,
-    document_rows,
-    places,
-    record_documents,
-    section_rows,
-    stored_documents,
-    text_rows,
-)
+from engine.store import catalog, checks
 from engine.store.gathering import Locations
 from engine.store.reference import REFERENCE_FOLDER, Reference, write_reference
 from engine.store.shards import Shard, part_digests, shard_arrays, shard_file, write_shard
@@ -119,14 +99,14 @@ class Writer(WritableIndex):
     def documents(self, document_ids: Sequence[int]) -> list[Document]:
         """Documents by catalog id, in that order; removed documents are left out."""
         with self.read() as connection:
-            return [document for document, _ in stored_documents(connection, document_ids)]
+            return [document for document, _ in checks.stored_documents(connection, document_ids)]
 
     def indexed(self, doc_ids: Sequence[str]) -> dict[str, Indexed]:
         """Catalog values of the given names, without those that are not indexed."""
         statement = "SELECT doc_id, id, content_hash, metadata, source FROM documents WHERE doc_id IN ({marks})"
         with self.read() as connection:
             self._check_names(connection)
-            rows = execute_in(connection, statement, doc_ids)
+            rows = catalog.execute_in(connection, statement, doc_ids)
             self._check_rows(connection, [row[1] for row in rows])
         return {name: Indexed(number, digest, json.loads(meta), source) for name, number, digest, meta, source in rows}
 
@@ -185,17 +165,18 @@ class Writer(WritableIndex):
         counters = self._counters()
         ids = list(range(counters["document"], counters["document"] + len(encoded)))
         shard = shard_arrays(vectors, words or self.count_words(documents))
-        with self._new_shard(shard, documents=len(ids), chunks=sum(map(chunk_ids, vectors))) as (connection, number):
+        n_chunks = sum(map(checks.chunk_ids, vectors))
+        with self._new_shard(shard, documents=len(ids), chunks=n_chunks) as (connection, number):
             self._check_names(connection)
             self._check_rows(connection, ids)
             named = "SELECT id FROM documents WHERE doc_id IN ({marks})"
-            replaced = execute_in(connection, named, [document.doc_id for document in documents])
+            replaced = catalog.execute_in(connection, named, [document.doc_id for document in documents])
             self._delete(connection, [document_id for (document_id,) in replaced])
-            self._insert("documents", document_rows(encoded, ids, number, counters["chunk"]))
-            self._insert("texts", text_rows(zip(ids, documents, strict=True)))
-            self._insert("sections", section_rows(zip(ids, documents, strict=True)))
-            record_documents(connection, ids)
-            execute_in(connection, FORGET, [document.source for document in documents])
+            self._insert("documents", checks.document_rows(encoded, ids, number, counters["chunk"]))
+            self._insert("texts", checks.text_rows(zip(ids, documents, strict=True)))
+            self._insert("sections", checks.section_rows(zip(ids, documents, strict=True)))
+            checks.record_documents(connection, ids)
+            catalog.execute_in(connection, FORGET, [document.source for document in documents])
         return ids
 
     @contextmanager
@@ -249,12 +230,12 @@ class Writer(WritableIndex):
         ids = [document_ids[row] for row in rows]
         shard = shard_arrays(chosen, words.of(np.array(rows)))
         first_chunk = self._counters()["chunk"]
-        with self._new_shard(shard, chunks=sum(map(chunk_ids, chosen))) as (connection, number):
+        with self._new_shard(shard, chunks=sum(map(checks.chunk_ids, chosen))) as (connection, number):
             self._check_rows(connection, ids)
-            placed = zip(ids, places(chosen, number, first_chunk), strict=True)
+            placed = zip(ids, checks.places(chosen, number, first_chunk), strict=True)
             self._update_documents(({"id": document_id, **place} for document_id, place in placed))
-            record_documents(connection, ids)
-            execute_in(connection, "DELETE FROM demand WHERE document_id IN ({marks})", ids)
+            checks.record_documents(connection, ids)
+            catalog.execute_in(connection, "DELETE FROM demand WHERE document_id IN ({marks})", ids)
         return len(ids)
 
     def _counters(self) -> dict[str, int]:
@@ -275,21 +256,21 @@ class Writer(WritableIndex):
                 {"id": key, "shard_id": number, "document_row": row, "section_row": section, "chunk_row": chunk}
                 for row, (key, section, chunk) in enumerate(zip(ids, sections.tolist(), chunks.tolist(), strict=True))
             )
-            record_documents(connection, ids)
-            execute_in(connection, _DROP, numbers)
+            checks.record_documents(connection, ids)
+            catalog.execute_in(connection, _DROP, numbers)
         self._sweep()
 
     def drop_shards(self, numbers: Sequence[int]) -> None:
         """Remove shards that no document needs any more, and delete their files."""
         with self._transaction() as connection:
-            execute_in(connection, _DROP, numbers)
+            catalog.execute_in(connection, _DROP, numbers)
         self._sweep()
 
     def still_unencoded(self, document_ids: Sequence[int]) -> set[int]:
         """The given catalog ids that exist and have no vectors."""
         statement = "SELECT id FROM documents WHERE n_chunks = 0 AND id IN ({marks})"
         with self.read() as connection:
-            return {number for (number,) in execute_in(connection, statement, document_ids)}
+            return {number for (number,) in catalog.execute_in(connection, statement, document_ids)}
 
     def unencoded(self) -> list[int]:
         """Catalog ids of all documents without vectors, by falling number of queries that needed them, then by id."""
@@ -317,7 +298,7 @@ class Writer(WritableIndex):
                 for number, document in documents
             )
             self._update_documents(changes)
-            record_documents(connection, ids)
+            checks.record_documents(connection, ids)
 
     def remove(self, document_ids: Sequence[int]) -> None:
         """Remove documents; when this returns, they can no longer be found."""
@@ -326,7 +307,7 @@ class Writer(WritableIndex):
 
     def _delete(self, connection: sqlite3.Connection, document_ids: Sequence[int]) -> None:
         self._check_rows(connection, document_ids)
-        delete_documents(connection, document_ids)
+        checks.delete_documents(connection, document_ids)
 
     def sources(self) -> list[tuple[int, str]]:
         """Catalog id and source of every document, by rising id."""
@@ -342,11 +323,7 @@ _PLACE = (
 
 
 def stage(
-    writer: Writer,
-    document_ids: Sequence[int],
-    encoded: Sequence[EncodedDocument],
-    words: WordTables,
-    fingerprint: str,
+    writer: Writer, document_ids: Sequence[int], encoded: Sequence[EncodedDocument], words: WordTables, fingerprint: str
 ) -> int:
     """Store the vectors of documents, and their term counts as committed, until `switch`, in one transaction.
 
@@ -354,7 +331,7 @@ def stage(
         IndexMismatch: the folder was moved, removed, or replaced by another index.
     """
     with writer._new_shard(shard_arrays(encoded, words)) as (_, number):
-        placed = zip(document_ids, places(encoded, number, 0), strict=True)
+        placed = zip(document_ids, checks.places(encoded, number, 0), strict=True)
         staged = [[document_id, *(place[column] for column in _PLACE)] for document_id, place in placed]
         row = {"shard_id": number, "fingerprint": fingerprint, "documents": staged}
         writer._insert("staged_shards", [row])
@@ -396,7 +373,7 @@ def switch(writer: Writer, encoder: Mapping[str, Any], factory: str | None) -> N
     counters = writer._counters()
     values = {"encoder": dict(encoder), "factory_before": factory}
     with writer._transaction(values) as connection:
-        check_catalog(connection, str(writer.catalog))
+        checks.check_catalog(connection, str(writer.catalog))
         there = {number for (number,) in connection.execute("SELECT id FROM documents")}
         next_chunk = counters["chunk"]
         moves: list[dict[str, int]] = []
@@ -412,7 +389,7 @@ def switch(writer: Writer, encoder: Mapping[str, Any], factory: str | None) -> N
         for table in ("staged_shards", "generations", "word_postings", "reference"):
             connection.execute(f"DELETE FROM {table}")
         connection.execute("DELETE FROM shards WHERE id NOT IN (SELECT shard_id FROM documents)")
-        record_documents(connection, there)
+        checks.record_documents(connection, there)
         values["counters"] = {**counters, "chunk": next_chunk}
     writer._sweep()
 
@@ -439,7 +416,7 @@ class PartitionWriters:
         self.folder = folder
         with ExitStack() as opening:
             self.parts: Sequence[Writer] = [opening.enter_context(Writer(path)) for path in _folders(folder)]
-            self.manifest = read_manifest(folder)  # again, now that no other process can change it
+            self.manifest = catalog.read_manifest(folder)  # again, now that no other process can change it
             self._opened = opening.pop_all()
 
     def __enter__(self) -> Self:
@@ -493,25 +470,25 @@ class PartitionWriters:
         if counted != self.manifest:
             self._write(counted)
 
-    def _write(self, manifest: Manifest) -> None:
-        write_manifest(self.folder, manifest)
+    def _write(self, manifest: catalog.Manifest) -> None:
+        catalog.write_manifest(self.folder, manifest)
         self.manifest = manifest
 
 
 def _folders(folder: Path) -> Iterator[Path]:
-    for path in partition_folders(folder, read_manifest(folder)):
-        if not (path / CATALOG_FILE).exists():
+    for path in catalog.partition_folders(folder, catalog.read_manifest(folder)):
+        if not (path / catalog.CATALOG_FILE).exists():
             raise IndexMismatch(f"partition {path} is missing; restore a copy of it, or of all of {folder}")
         yield path
 
 
-def _counted(entry: Entry, writer: Writer) -> Entry:
+def _counted(entry: catalog.Entry, writer: Writer) -> catalog.Entry:
     statement = "SELECT count(*), coalesce(sum(n_chunks), 0) FROM documents"
     with writer.read() as connection:
         n_documents, n_chunks = connection.execute(statement).fetchone()
-    return Entry(entry.folder, n_documents, n_chunks)
+    return catalog.Entry(entry.folder, n_documents, n_chunks)
 
 
 def open_writers(folder: Path) -> PartitionWriters | Writer:
     """Open an index for writing, partitioned or not."""
-    return PartitionWriters(folder) if is_partitioned(folder) else Writer(folder)
+    return PartitionWriters(folder) if catalog.is_partitioned(folder) else Writer(folder)

@@ -10,13 +10,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import (
-    binary_cross_entropy_with_logits,
-    cross_entropy,
-    log_softmax,
-    logsigmoid,
-    softplus,
-)
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, log_softmax, logsigmoid, softplus
 
 from engine.encoders.encoder import SegmentedDocument
 from engine.scoring.evidence import ROUNDING

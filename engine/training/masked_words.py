@@ -345,10 +345,7 @@ class SmithPretraining:
     """
 
     def __init__(
-        self,
-        encoder: SmithEncoder,
-        documents: Sequence[SegmentedDocument],
-        settings: SmithSettings = SmithSettings(),
+        self, encoder: SmithEncoder, documents: Sequence[SegmentedDocument], settings: SmithSettings = SmithSettings()
     ) -> None:
         """Prepare the encoder and the heads of the pretraining.
 

@@ -30,15 +30,7 @@ from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.encoders.hardware import default_dtype
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
-from engine.scoring.evidence import (
-    Scoring,
-    best_chunks,
-    chunk_component,
-    chunk_weights,
-    join,
-    reference_threshold,
-    thresholds,
-)
+from engine.scoring import evidence
 from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Checked, setting
 from engine.text.document import Document
 from engine.training.corpus import Judgments, TrainingCorpus, readable
@@ -76,7 +68,7 @@ class Validation:
         chunks: int | None = None,
         queries: int | None = None,
         documents: int | None = None,
-        scoring: Scoring | None = None,
+        scoring: evidence.Scoring | None = None,
     ) -> None:
         """Prepare the corpus.
 
@@ -94,7 +86,7 @@ class Validation:
             )
         self.name = corpus.name
         self._encoder = encoder
-        self._scoring = scoring or Scoring()
+        self._scoring = scoring or evidence.Scoring()
         self._qrels = dict(list(corpus.valid.items())[:queries])
         pool = _pool(corpus, self._qrels, documents)
         cut = readable(encoder, pool.values())
@@ -134,14 +126,15 @@ class Validation:
     ) -> NDArray[np.float64]:
         """(N,) the chunk component of all documents for query `own`, the others as the reference; its own is -1."""
         query = encoded[own]
-        best, openings = best_chunks(query.chunks, chunks, starts[:-1])
-        joined = join(best, openings, self._scoring.opening)
+        best, openings = evidence.best_chunks(query.chunks, chunks, starts[:-1])
+        joined = evidence.join(best, openings, self._scoring.opening)
         theta, phi = (
-            reference_threshold(np.delete(each, own, axis=1), self._scoring.exceeding) for each in (best, joined)
+            evidence.reference_threshold(np.delete(each, own, axis=1), self._scoring.exceeding)
+            for each in (best, joined)
         )
-        weights = chunk_weights(np.array([chunk.n_tokens for chunk in query.chunk_spans]))
-        limits = thresholds(theta, phi, joined[:, own].astype(np.float32), weights, self._scoring)
-        scores = chunk_component(best, openings, limits, self._scoring)
+        weights = evidence.chunk_weights(np.array([chunk.n_tokens for chunk in query.chunk_spans]))
+        limits = evidence.thresholds(theta, phi, joined[:, own].astype(np.float32), weights, self._scoring)
+        scores = evidence.chunk_component(best, openings, limits, self._scoring)
         scores[own] = -1
         return scores
 

@@ -192,9 +192,7 @@ def count_words(segmenter: WordSegmenter, texts: Iterable[str]) -> WordTables:
 
 
 def counted(
-    texts: Sequence[Terms],
-    titles: Sequence[Span | None] | None = None,
-    sections: Sequence[Sections] | None = None,
+    texts: Sequence[Terms], titles: Sequence[Span | None] | None = None, sections: Sequence[Sections] | None = None
 ) -> WordTables:
     """The counts of segmented texts.
 

@@ -138,10 +138,7 @@ class TermPlaces:
         terms = distinct.astype(np.uint32)  # without `PAIR`
         words, pairs = (
             TermTable(terms[at], counts[at], np.array([0, len(terms[at])]), np.array([n], np.uint32))
-            for at, n in (
-                (slice(n_words), len(self.terms.words)),
-                (slice(n_words, None), len(self.terms.pairs)),
-            )
+            for at, n in ((slice(n_words), len(self.terms.words)), (slice(n_words, None), len(self.terms.pairs)))
         )
         return words, pairs
 

@@ -18,20 +18,7 @@ from typing import Any, Literal, TypeAlias
 from engine.encoders.encoder import Encoder
 from engine.errors import DocumentError, EngineError, IndexMismatch, QueryError, named_faults
 from engine.readers import Unreadable
-from engine.store.catalog import (
-    ANN_FOLDER,
-    CATALOG_FILE,
-    MANIFEST_FILE,
-    MOST_PARTITIONS,
-    Entry,
-    Manifest,
-    holds_index,
-    index_folders,
-    is_partitioned,
-    partition_folder,
-    read_manifest,
-    write_manifest,
-)
+from engine.store import catalog
 from engine.store.checks import COMMITS_FILE
 from engine.store.durable import appearing
 from engine.store.partitioned import open_snapshot, stored_meta
@@ -44,17 +31,9 @@ from engine.words.languages import check_language, detect_language
 from indexer.building.budget import fit_batches, left_beside, limited_vram, refuse_memory
 from indexer.building.pipeline import BATCH_CHARS, Pipeline, groups, n_chars, run
 from indexer.building.report import Activity, BuildReport, Progress
+from indexer.generation import resources
 from indexer.generation.generations import RECALL_FLOOR, derive, join_small_shards
 from indexer.generation.reference import refresh_reference, sample_documents
-from indexer.generation.resources import (
-    AUTO,
-    DiskGuard,
-    Footprint,
-    MemoryWatch,
-    check_factory_option,
-    folder_bytes,
-    network_note,
-)
 
 
 @contextmanager
@@ -85,12 +64,12 @@ def remove_stub(folder: Path) -> None:
     A folder that another process writes stays too, as do files that are not of an index.
     """
     with suppress(EngineError, OSError):
-        folders = index_folders(folder)
+        folders = catalog.index_folders(folder)
         with ExitStack() as held:
             writers = [held.enter_context(Writer(path)) for path in folders]
             if any(writer.has_committed for writer in writers):
                 return
-            (folder / MANIFEST_FILE).unlink(missing_ok=True)
+            (folder / catalog.MANIFEST_FILE).unlink(missing_ok=True)
             for writer in writers:
                 _remove_files(writer.folder)
         for path in dict.fromkeys([*folders, folder]):  # the folder of partitions last
@@ -99,9 +78,9 @@ def remove_stub(folder: Path) -> None:
 
 def _remove_files(folder: Path) -> None:
     """Remove the files of an index that holds nothing."""
-    for file in folder.glob(f"{CATALOG_FILE}*"):
+    for file in folder.glob(f"{catalog.CATALOG_FILE}*"):
         file.unlink()
-    for part in (SHARD_FOLDER, ANN_FOLDER, REFERENCE_FOLDER):
+    for part in (SHARD_FOLDER, catalog.ANN_FOLDER, REFERENCE_FOLDER):
         shutil.rmtree(folder / part, ignore_errors=True)
     (folder / COMMITS_FILE).unlink()
     (folder / LOCK_FILE).unlink()
@@ -109,8 +88,8 @@ def _remove_files(folder: Path) -> None:
 
 def check_number(n_partitions: int) -> None:
     """Raise `QueryError` if an index cannot have so many partitions."""
-    if not 1 <= n_partitions <= MOST_PARTITIONS:
-        raise QueryError(f"{n_partitions} partitions; there can be 1 to {MOST_PARTITIONS:,}")
+    if not 1 <= n_partitions <= catalog.MOST_PARTITIONS:
+        raise QueryError(f"{n_partitions} partitions; there can be 1 to {catalog.MOST_PARTITIONS:,}")
 
 
 def begin_partitions(
@@ -156,9 +135,9 @@ def begin_partitions(
 
 def _check_present(place: Path, n_partitions: int) -> None:
     """Check that an existing index has this number of partitions."""
-    if not holds_index(place):
+    if not catalog.holds_index(place):
         raise IndexMismatch(f"{place} is not empty and holds no index; name a new folder or an index")
-    n_present = len(read_manifest(place).partitions) if is_partitioned(place) else 1
+    n_present = len(catalog.read_manifest(place).partitions) if catalog.is_partitioned(place) else 1
     if n_present != n_partitions:
         what = f"has {n_present} partitions" if n_present > 1 else "is there already, and is not partitioned"
         raise IndexMismatch(
@@ -190,14 +169,14 @@ def write_empty(
         first_run: options of the run that fills them; None where they are filled at once.
     """
     for number in range(n_partitions):
-        with Writer(folder / partition_folder(number)) as writer:
+        with Writer(folder / catalog.partition_folder(number)) as writer:
             if first_run is not None and number == 0:
                 writer.set_values({"first_run": dict(first_run)})
             writer.bind_partition(number, n_partitions, language)
             if encoder is not None:
                 writer.claim(encoder)
-    entries = tuple(Entry(partition_folder(number), 0, 0) for number in range(n_partitions))
-    write_manifest(folder, Manifest(encoder, language, None, entries))
+    entries = tuple(catalog.Entry(catalog.partition_folder(number), 0, 0) for number in range(n_partitions))
+    catalog.write_manifest(folder, catalog.Manifest(encoder, language, None, entries))
 
 
 EncodeNow: TypeAlias = Literal["none", "later", "all", "elsewhere"]
@@ -218,7 +197,7 @@ class Settings:
     encoder: Encoder | str | None = None  # by default that of the index, or of its first run, or the bundled one
     device: str | None = None  # of a named encoder
     encode: EncodeNow = "all"
-    factory: str = AUTO  # FAISS factory string, or `scan` for none: queries then read all vectors
+    factory: str = resources.AUTO  # FAISS factory string, or `scan` for none: queries then read all vectors
     recall_floor: float = RECALL_FLOOR  # least document recall of a new generation
     memory_bytes: int | None = None  # of the process; batches and the type of the FAISS index follow from it
     vram_bytes: int | None = None  # of parameters and batches on a GPU
@@ -268,7 +247,7 @@ def build(
     """
     settings = replace(settings or Settings(), **fields)
     folder = Path(path)
-    if note := network_note(folder):
+    if note := resources.network_note(folder):
         log(note)
     with without_stub(folder):
         is_new = is_free(folder)
@@ -279,7 +258,7 @@ def build(
             _refuse_partition(target)
             first = target.parts[0]
             if stopped := first.meta.get(FIRST_RUN):
-                if settings.factory == AUTO:
+                if settings.factory == resources.AUTO:
                     settings = replace(settings, factory=stopped["factory"])
                 if settings.encoder is None:
                     settings = replace(settings, encoder=stopped["encoder"])
@@ -294,7 +273,7 @@ def build(
                 first.set_values({FIRST_RUN: None})
     if is_new and has_only_failures(report):
         remove_stub(folder)
-    report.disk_bytes = folder_bytes(folder)
+    report.disk_bytes = resources.folder_bytes(folder)
     return report
 
 
@@ -326,10 +305,10 @@ class _Run:
     ) -> BuildReport:
         """Commit documents, and publish what is derived from them unless a later run does."""
         settings, log = self.settings, self.log
-        disk, footprint = DiskGuard(self.folder, settings.disk_bytes), Footprint()
+        disk, footprint = resources.DiskGuard(self.folder, settings.disk_bytes), resources.Footprint()
         width = target.parts[0].width
         refuse_memory(settings.memory_bytes, footprint.own_bytes(), width)
-        with MemoryWatch(footprint) as watch, limited_vram(used, settings.vram_bytes):
+        with resources.MemoryWatch(footprint) as watch, limited_vram(used, settings.vram_bytes):
             batch_chars = fit_batches(left_beside(settings.memory_bytes, footprint), width)
             activity = Activity(BuildReport(), progress)
             pipelines = [
@@ -357,7 +336,11 @@ class _Run:
         return report
 
     def _publish(
-        self, target: PartitionWriters | Writer, report: BuildReport, disk: DiskGuard, footprint: Footprint
+        self,
+        target: PartitionWriters | Writer,
+        report: BuildReport,
+        disk: resources.DiskGuard,
+        footprint: resources.Footprint,
     ) -> None:
         """Bring up to date what is derived from the documents."""
         memory_bytes = self.settings.memory_bytes
@@ -400,7 +383,7 @@ def _claimed(target: PartitionWriters | Writer, settings: Settings) -> Encoder:
     used = settings.encoder
     if used is None or isinstance(used, str):
         used = load_encoder(_requested(target.parts[0].meta, used), device=settings.device)
-    check_factory_option(settings.factory, used.width)
+    resources.check_factory_option(settings.factory, used.width)
     target.claim({"name": used.name, "fingerprint": used.fingerprint, "width": used.width})
     return used
 

@@ -32,13 +32,7 @@ from indexer.building.budget import tokens_per_second
 from indexer.building.builder import check_number, is_free, write_empty
 from indexer.building.pipeline import Pipeline, stored_batches, unencoded
 from indexer.building.report import Activity, BuildReport, Progress
-from indexer.generation.generations import (
-    RECALL_FLOOR,
-    derive,
-    join_small_shards,
-    refresh_generation,
-    refresh_word_postings,
-)
+from indexer.generation import generations
 from indexer.generation.reference import refresh_reference
 from indexer.generation.resources import AUTO, DiskGuard, folder_bytes
 
@@ -71,7 +65,7 @@ def reencode(
     *,
     encoder: Encoder | str | None = None,
     device: str | None = None,
-    recall_floor: float = RECALL_FLOOR,
+    recall_floor: float = generations.RECALL_FLOOR,
     progress: Progress | None = None,
     log: Callable[[str], None] = lambda _: None,
 ) -> BuildReport:
@@ -97,11 +91,11 @@ def reencode(
         else:
             _stage_all(writer, pipeline, used)
             switch(writer, {"name": used.name, "fingerprint": used.fingerprint, "width": used.width}, factory)
-        join_small_shards(writer, pipeline.disk, log=log)
+        generations.join_small_shards(writer, pipeline.disk, log=log)
         refresh_reference(writer, log)
         if factory is not None:  # also where some documents have no vectors
-            refresh_generation(writer, factory, recall_floor=recall_floor, log=log)
-        derive(writer, factory or AUTO, recall_floor=recall_floor, log=log)
+            generations.refresh_generation(writer, factory, recall_floor=recall_floor, log=log)
+        generations.derive(writer, factory or AUTO, recall_floor=recall_floor, log=log)
         return pipeline.report
 
 
@@ -255,10 +249,10 @@ def _copied(
         target.publish_reference(snapshot.reference, is_partial=snapshot.has_partial_reference)
     for writer in writers:
         try:
-            derive(writer, AUTO, log=log)
+            generations.derive(writer, AUTO, log=log)
         except RecallTooLow as error:
             log(f"{writer.folder.name}: no generation was published, queries scan all vectors ({error})")
-            refresh_word_postings(writer)
+            generations.refresh_word_postings(writer)
     n_chunks = [int(snapshot.locations.n_chunks[owners == number].sum()) for number in range(len(writers))]
     return PartitionReport(tuple(np.bincount(owners, minlength=len(writers)).tolist()), tuple(n_chunks))
 

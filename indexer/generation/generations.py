@@ -29,19 +29,7 @@ from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 from engine.store.writer import Writer, open_writers, staged_shards
 from engine.words.apart import ranges
 from engine.words.counts import WordTables, join, pack, unpacked
-from indexer.generation.resources import (
-    AUTO,
-    SCAN,
-    BuildSizes,
-    DiskGuard,
-    IndexOption,
-    Size,
-    describe_options,
-    index_bytes,
-    index_options,
-    is_exact_factory,
-    training_size,
-)
+from indexer.generation import resources
 
 if TYPE_CHECKING:
     from engine.store.ann import AnnIndex
@@ -173,7 +161,7 @@ class GenerationState:
             requested: a factory string, or `auto`, which leaves the number of lists open.
             built: the factory string that would be built now.
         """
-        is_type = _kind(self.factory) == _kind(built) if requested == AUTO else self.factory == requested
+        is_type = _kind(self.factory) == _kind(built) if requested == resources.AUTO else self.factory == requested
         return (
             self.n_fresh > 0
             and is_type
@@ -202,7 +190,7 @@ def needs_generation(snapshot: IndexSnapshot, factory: str) -> bool:
     state = generation_state(snapshot)
     if state is None:
         return snapshot.n_chunks > 0
-    is_other = factory not in (AUTO, state.factory)
+    is_other = factory not in (resources.AUTO, state.factory)
     return is_other or is_outgrown(state.n_vectors, state.n_covered, state.n_fresh)
 
 
@@ -216,12 +204,12 @@ class Options(TypedDict, total=False):
     """How a generation is built."""
 
     left_bytes: int | None  # memory that can be taken; by default there is no limit
-    disk: DiskGuard
+    disk: resources.DiskGuard
     recall_floor: float
     log: Callable[[str], None]
 
 
-def derive(writer: Writer, factory: str = AUTO, **options: Unpack[Options]) -> None:
+def derive(writer: Writer, factory: str = resources.AUTO, **options: Unpack[Options]) -> None:
     """Publish a generation and word postings where they are due; errors as in `publish_generation`.
 
     A first generation is due when all documents have vectors.
@@ -246,7 +234,7 @@ def refresh_generation(writer: Writer, factory: str, **options: Unpack[Options])
             _Build(writer, snapshot, **options).refresh(factory)
 
 
-def publish_generation(writer: Writer, factory: str = AUTO, **options: Unpack[Options]) -> None:
+def publish_generation(writer: Writer, factory: str = resources.AUTO, **options: Unpack[Options]) -> None:
     """Build, measure, and publish a generation over all documents.
 
     Raises:
@@ -259,9 +247,11 @@ def publish_generation(writer: Writer, factory: str = AUTO, **options: Unpack[Op
         build.new(options_for(snapshot, factory, build.left_bytes))
 
 
-def options_for(snapshot: IndexSnapshot, factory: str, left_bytes: int | None) -> tuple[IndexOption, ...]:
+def options_for(snapshot: IndexSnapshot, factory: str, left_bytes: int | None) -> tuple[resources.IndexOption, ...]:
     """The types of index that were considered, the chosen one last; see `index_options`."""
-    return index_options(factory, Size(snapshot.n_documents, snapshot.n_chunks, snapshot.width), left_bytes)
+    return resources.index_options(
+        factory, resources.Size(snapshot.n_documents, snapshot.n_chunks, snapshot.width), left_bytes
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +261,7 @@ class _Build:
     writer: Writer
     snapshot: IndexSnapshot
     left_bytes: int | None = None
-    disk: DiskGuard | None = None
+    disk: resources.DiskGuard | None = None
     recall_floor: float = RECALL_FLOOR
     log: Callable[[str], None] = lambda _: None
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
@@ -281,41 +271,44 @@ class _Build:
         snapshot, left = self.snapshot, self.left_bytes
         options = options_for(snapshot, factory, left)
         option, state = options[-1], generation_state(snapshot)
-        if option.factory == SCAN:
+        if option.factory == resources.SCAN:
             self._describe(options)
             return
         if state is not None and state.takes_in(factory, option.factory):
-            needed = index_bytes(state.factory, state.n_vectors + state.n_fresh, snapshot.width) + option.work_bytes
+            needed = (
+                resources.index_bytes(state.factory, state.n_vectors + state.n_fresh, snapshot.width)
+                + option.work_bytes
+            )
             if (left is None or needed <= left) and self.extended(option.sizes):
                 return
         self.new(options)
 
-    def _describe(self, options: tuple[IndexOption, ...]) -> None:
-        for line in describe_options(options, self.left_bytes):
+    def _describe(self, options: tuple[resources.IndexOption, ...]) -> None:
+        for line in resources.describe_options(options, self.left_bytes):
             self.log(line)
 
-    def new(self, options: tuple[IndexOption, ...]) -> None:
+    def new(self, options: tuple[resources.IndexOption, ...]) -> None:
         """Build and publish the last of the options."""
         from engine.store.ann import AnnIndex  # loads FAISS, which an index without vectors does not need
 
         snapshot, factory, sizes = self.snapshot, options[-1].factory, options[-1].sizes
         if self.left_bytes is not None:
             self._describe(options)
-        if factory == SCAN:
+        if factory == resources.SCAN:
             raise BudgetExceeded(
                 f"no FAISS index over {snapshot.n_chunks:,} vectors {snapshot.width} wide can be built in "
                 f"{max(0, self.left_bytes or 0) / 1e6:,.1f} MB; queries go on scanning the shards, or allow more "
                 "--memory"
             )
         self.log(f"building {factory} over {snapshot.n_chunks:,} chunk vectors")
-        n_training = training_size(factory, sizes.points_per_list)
+        n_training = resources.training_size(factory, sizes.points_per_list)
         blocks = snapshot.chunk_blocks(np.flatnonzero(snapshot.has_vectors), sizes.block_chunks)
         ann = AnnIndex.build(
             factory, snapshot.width, lambda: _sample(snapshot, n_training, self.rng), blocks, snapshot.n_chunks
         )
         self._publish(self._candidate(ann, factory), factory, sizes, n_trained=ann.n_vectors)
 
-    def extended(self, sizes: BuildSizes) -> bool:
+    def extended(self, sizes: resources.BuildSizes) -> bool:
         """Add the documents that are newer than the published generation, and publish.
 
         Returns:
@@ -346,11 +339,11 @@ class _Build:
         return True
 
     def _candidate(self, ann: AnnIndex, factory: str) -> OpenGeneration:
-        locations, is_exact = self.snapshot.locations, is_exact_factory(factory)
+        locations, is_exact = self.snapshot.locations, resources.is_exact_factory(factory)
         last_chunk = int((locations.first_chunk + locations.n_chunks).max(initial=1)) - 1
         return OpenGeneration(ann, last_chunk, is_exact, None if is_exact else build_postings(self.snapshot))
 
-    def _recall(self, candidate: OpenGeneration, sizes: BuildSizes, before: Any) -> tuple[float, int]:  # noqa: ANN401
+    def _recall(self, candidate: OpenGeneration, sizes: resources.BuildSizes, before: Any) -> tuple[float, int]:  # noqa: ANN401
         """The recall with the nprobe that is set, and the number of queries; an exact index is not measured."""
         if candidate.is_exact:
             return 1.0, 0
@@ -363,7 +356,7 @@ class _Build:
         self,
         candidate: OpenGeneration,
         factory: str,
-        sizes: BuildSizes,
+        sizes: resources.BuildSizes,
         *,
         n_trained: int,
         before: Any = None,  # noqa: ANN401
@@ -371,8 +364,8 @@ class _Build:
         """Write a FAISS index whose recall is enough, and record it in the catalog."""
         recall, n_queries = self._recall(candidate, sizes, before)
         ann, folder = candidate.ann, self.writer.folder
-        disk = self.disk or DiskGuard(folder)
-        with disk.room_for(index_bytes(factory, ann.n_vectors, ann.width), "the FAISS index"):
+        disk = self.disk or resources.DiskGuard(folder)
+        with disk.room_for(resources.index_bytes(factory, ann.n_vectors, ann.width), "the FAISS index"):
             number, path = self.writer.next_generation_file()
             written = ann.write(path)
         postings = None
@@ -416,7 +409,7 @@ def build_postings(snapshot: IndexSnapshot, positions: Positions | None = None) 
     return Postings.build(snapshot.locations.ids[positions], blocks, snapshot.reference.statistics)
 
 
-def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None:
+def refresh_word_postings(writer: Writer, disk: resources.DiskGuard | None = None) -> None:
     """Publish postings over the documents without vectors, if there are many and no generation has postings.
 
     The postings are rebuilt when the documents have outgrown them, and withdrawn when few documents lack vectors.
@@ -439,7 +432,7 @@ def refresh_word_postings(writer: Writer, disk: DiskGuard | None = None) -> None
             if not is_outgrown(there.n_documents, int(np.count_nonzero(covered)), int(np.count_nonzero(~covered))):
                 return
         postings = build_postings(snapshot, without)
-    with (disk or DiskGuard(writer.folder)).room_for(postings.n_bytes, "the postings of words"):
+    with (disk or resources.DiskGuard(writer.folder)).room_for(postings.n_bytes, "the postings of words"):
         writer.publish_word_postings(postings)
 
 
@@ -493,7 +486,7 @@ def _compacted(writer: Writer, log: Callable[[str], None]) -> CompactReport:
 
 def join_small_shards(
     writer: Writer,
-    disk: DiskGuard,
+    disk: resources.DiskGuard,
     *,
     left_bytes: int | None = None,
     log: Callable[[str], None] = lambda _: None,

@@ -24,14 +24,7 @@ from engine.encoders.loading import DEFAULT_ENCODER
 from engine.errors import TrainingError
 from engine.machine import describe_origin
 from engine.report.lines import duration
-from engine.settings import (
-    COUNT,
-    Checked,
-    Range,
-    parse,
-    setting,
-    shown_value,
-)
+from engine.settings import COUNT, Checked, Range, parse, setting, shown_value
 from engine.store.durable import write_durably
 from engine.training.contrastive_pretraining import ViewsSettings
 from engine.training.corpus import TrainingCorpus

@@ -27,48 +27,20 @@ from engine.errors import EncoderError, IndexBusy, MissingExtra, TrainingError
 from engine.index import Index
 from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
+from engine.training import selection
 from engine.training.contrastive_pretraining import ContrastivePretraining, ContrastiveTension, MomentumContrast
 from engine.training.corpus import CORPUS_FILES, TrainingCorpus, collect, read_training_corpus, readable, segmented
 from engine.training.fine_tuning import FineTuning, Source, few
 from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN
 from engine.training.masked_words import SmithPretraining, WordPretraining
 from engine.training.pair_tasks import Classes, LabelledPair, PairGraph, SectionContrast, TextPairs
-from engine.training.selection import (
-    EvidenceChunks,
-    Miner,
-    RandomRuns,
-    Selector,
-    index_miner,
-    lexical_miner,
-    maxsim_scores,
-)
 from engine.training.task import Task
 from engine.training.trainer import METRIC, Outcome, Step, Trainer, Validation
 from engine.training.views import Sampling, ViewPairs
 from indexer.building.builder import build
 from indexer.building.corpus import read_corpus
 from indexer.building.report import BuildReport
-from indexer.training.recipe import (
-    Negatives,
-    OnPairs,
-    PairsObjective,
-    Recipe,
-    Record,
-    SectionsObjective,
-    SmithObjective,
-    TensionObjective,
-    TextPairsObjective,
-    ValidationChange,
-    ViewsObjective,
-    WordsObjective,
-    compare_validations,
-    reached_step,
-    reconcile,
-    settings_of,
-    shown,
-    write_card,
-    write_record,
-)
+from indexer.training import recipe as recipes
 from indexer.training.start import StartingEncoder, starting_encoder
 
 _SECONDS_BETWEEN_LINES = 15.0
@@ -112,7 +84,7 @@ class Library:
 
     def _open(self, path: Path, corpus: TrainingCorpus, encoder: str) -> Index:
         context = self._context
-        context.log(f"{corpus.name}: index {path.name} by {shown(encoder)}")
+        context.log(f"{corpus.name}: index {path.name} by {recipes.shown(encoder)}")
         if context.processes.is_main_process:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._build(path, corpus, encoder)
@@ -135,18 +107,18 @@ class Library:
                 has_waited = True
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
-    def miner(self, kind: Negatives, corpus: TrainingCorpus, encoder: str) -> Miner | None:
+    def miner(self, kind: recipes.Negatives, corpus: TrainingCorpus, encoder: str) -> selection.Miner | None:
         """The miner of the hard negatives of a corpus.
 
         Raises:
             MissingExtra: `kind` is BM25, and bm25s is not installed.
         """
         match kind:
-            case Negatives.MODEL:
-                return index_miner(self.index(corpus, encoder), corpus)
-            case Negatives.BM25:
-                return lexical_miner(corpus)
-            case Negatives.NONE:
+            case recipes.Negatives.MODEL:
+                return selection.index_miner(self.index(corpus, encoder), corpus)
+            case recipes.Negatives.BM25:
+                return selection.lexical_miner(corpus)
+            case recipes.Negatives.NONE:
                 return None
 
 
@@ -165,7 +137,7 @@ class _IndexProgress:
 
 
 def make_task(
-    recipe: Recipe, encoder: TrainableEncoder, corpora: Sequence[TrainingCorpus], library: Library
+    recipe: recipes.Recipe, encoder: TrainableEncoder, corpora: Sequence[TrainingCorpus], library: Library
 ) -> Task[Any]:
     """The task of a recipe.
 
@@ -174,12 +146,12 @@ def make_task(
     """
     seed = recipe.trainer.seed
     match recipe.objective:
-        case PairsObjective() as objective:
+        case recipes.PairsObjective() as objective:
             sources = [_source(corpus, recipe, objective, library) for corpus in corpora]
             return FineTuning(encoder, sources, objective, seed=seed)
-        case SectionsObjective() as objective:
+        case recipes.SectionsObjective() as objective:
             return section_contrast(encoder, corpora, objective, seed=seed)
-        case TextPairsObjective() as objective:
+        case recipes.TextPairsObjective() as objective:
             if not isinstance(encoder, TdeEncoder):  # before negatives are mined
                 raise TrainingError(_unfit("text-pairs", encoder, "a TDE; make one: --new tde"))
             miners = [library.miner(objective.miner, corpus, recipe.start.encoder) for corpus in corpora]
@@ -192,43 +164,47 @@ def make_task(
 def _alone(
     encoder: TrainableEncoder,
     documents: Sequence[Document],
-    objective: ViewsObjective | TensionObjective | WordsObjective | SmithObjective,
+    objective: recipes.ViewsObjective | recipes.TensionObjective | recipes.WordsObjective | recipes.SmithObjective,
     seed: int,
 ) -> Task[Any]:
     """A task over documents without pairs."""
     match objective:
-        case ViewsObjective():
+        case recipes.ViewsObjective():
             pairs = _pairs(encoder, documents, objective.sampling, objective, seed)
             contrast = MomentumContrast if objective.queue else ContrastivePretraining
             return contrast(encoder, pairs, replace(objective, seed=seed))
-        case TensionObjective():
+        case recipes.TensionObjective():
             if not isinstance(encoder, MeanEncoder):
                 raise TrainingError(_unfit("ct", encoder, "a mean encoder; name a backbone: --encoder"))
             return ContrastiveTension(
                 encoder, _pairs(encoder, documents, Sampling.CT, objective, seed), negatives=objective.negatives
             )
-        case WordsObjective():
+        case recipes.WordsObjective():
             pairs = _pairs(encoder, documents, Sampling.SIMCSE, objective, seed)
             return WordPretraining(encoder, pairs, group_tokens=objective.group_tokens, seed=seed)
-        case SmithObjective():
+        case recipes.SmithObjective():
             if not isinstance(encoder, SmithEncoder):
                 raise TrainingError(_unfit("smith", encoder, "a SMITH; make one: --new smith"))
             return SmithPretraining(encoder, readable(encoder, documents), replace(objective, seed=seed))
 
 
-def _source(corpus: TrainingCorpus, recipe: Recipe, objective: PairsObjective, library: Library) -> Source:
+def _source(
+    corpus: TrainingCorpus, recipe: recipes.Recipe, objective: recipes.PairsObjective, library: Library
+) -> Source:
     encoder = recipe.start.encoder
-    teacher = partial(maxsim_scores, library.index(corpus, objective.teacher)) if objective.distils else None
-    selector: Selector = RandomRuns(objective.query_chunks, objective.target_chunks)
+    teacher = partial(selection.maxsim_scores, library.index(corpus, objective.teacher)) if objective.distils else None
+    selector: selection.Selector = selection.RandomRuns(objective.query_chunks, objective.target_chunks)
     # A new encoder cuts other chunks than the index holds: the index is by its backbone alone.
-    if objective.miner is Negatives.MODEL and recipe.start.new is None:
+    if objective.miner is recipes.Negatives.MODEL and recipe.start.new is None:
         index = library.index(corpus, encoder)
-        selector = EvidenceChunks(index, objective.query_chunks, objective.target_chunks, objective.threshold_rank)
+        selector = selection.EvidenceChunks(
+            index, objective.query_chunks, objective.target_chunks, objective.threshold_rank
+        )
     return Source(corpus, selector, library.miner(objective.miner, corpus, encoder), teacher)
 
 
 def section_contrast(
-    encoder: TrainableEncoder, corpora: Sequence[TrainingCorpus], objective: SectionsObjective, *, seed: int
+    encoder: TrainableEncoder, corpora: Sequence[TrainingCorpus], objective: recipes.SectionsObjective, *, seed: int
 ) -> SectionContrast:
     """The task of CoLDE: pairs make a graph; without them, documents that share a label are a class.
 
@@ -279,8 +255,8 @@ def _labels(corpora: Sequence[TrainingCorpus], label: str, texts: _Numbered) -> 
 def text_pairs(
     encoder: TdeEncoder,
     corpora: Sequence[TrainingCorpus],
-    miners: Sequence[Miner | None],
-    objective: TextPairsObjective,
+    miners: Sequence[selection.Miner | None],
+    objective: recipes.TextPairsObjective,
     *,
     seed: int,
 ) -> TextPairs:
@@ -317,7 +293,7 @@ def _pairs(
     encoder: Encoder,
     documents: Sequence[Document],
     sampling: Sampling,
-    objective: ViewsObjective | TensionObjective | WordsObjective,
+    objective: recipes.ViewsObjective | recipes.TensionObjective | recipes.WordsObjective,
     seed: int,
 ) -> ViewPairs:
     return ViewPairs(
@@ -326,7 +302,7 @@ def _pairs(
         sampling,
         batch_size=objective.batch_size,
         max_tokens=objective.view_tokens,
-        joined=isinstance(objective, ViewsObjective) and objective.joined_views,
+        joined=isinstance(objective, recipes.ViewsObjective) and objective.joined_views,
         seed=seed,
     )
 
@@ -483,10 +459,10 @@ class TrainingRun:
     """A new or resumed run: its folder, settings and corpora, and the encoder that it trains."""
 
     out: Path
-    recipe: Recipe
+    recipe: recipes.Recipe
     corpora: Sequence[TrainingCorpus]
     starting: StartingEncoder
-    record: Record
+    record: recipes.Record
     context: Context
 
     @property
@@ -501,14 +477,14 @@ class Trained:
 
     folder: Path  # `load_trainable` reads it
     outcome: Outcome
-    validations: tuple[ValidationChange, ...]  # before training, and as it was saved
+    validations: tuple[recipes.ValidationChange, ...]  # before training, and as it was saved
     is_first: bool = True  # whether this process wrote the folder
 
 
 def train(
     out: str | Path,
     corpora: Sequence[Given],
-    recipe: Recipe | None = None,
+    recipe: recipes.Recipe | None = None,
     *,
     indexes: str | Path | None = None,
     device: str | None = None,
@@ -535,7 +511,7 @@ def train(
         EncoderError: the encoder cannot be loaded, made or trained.
         MissingExtra: a package of the extra "training" is not installed.
     """
-    out, recipe = Path(out), recipe or Recipe()
+    out, recipe = Path(out), recipe or recipes.Recipe()
     check_start(out, recipe.start.encoder, device)
     from accelerate import PartialState
 
@@ -547,18 +523,18 @@ def train(
         encoder, context = run.starting.encoder, run.context
         task = make_task(recipe, encoder, run.corpora, library)
         if context.processes.is_main_process:
-            write_record(run.folder, run.record)
+            recipes.write_record(run.folder, run.record)
         validate, settings = _validation(run, encoder), run.recipe.trainer
         trainer = Trainer(task, encoder, run.folder, settings, validate=validate, log=context.log, watch=context.watch)
         outcome = trainer.run()
     return _finish(run, task, outcome)
 
 
-def _read(corpora: Sequence[Given], recipe: Recipe) -> list[TrainingCorpus]:
+def _read(corpora: Sequence[Given], recipe: recipes.Recipe) -> list[TrainingCorpus]:
     objective = recipe.objective
-    if not isinstance(objective, OnPairs):
+    if not isinstance(objective, recipes.OnPairs):
         return read_documents(corpora)
-    has_classes = isinstance(objective, SectionsObjective) and objective.label is not None
+    has_classes = isinstance(objective, recipes.SectionsObjective) and objective.label is not None
     return read_with_pairs(corpora, label=None if has_classes else objective.label, needs_pairs=not has_classes)
 
 
@@ -591,7 +567,7 @@ def check_start(out: Path, encoder: str, device: str | None) -> None:
             )
 
 
-def _open(out: Path, recipe: Recipe, corpora: Sequence[TrainingCorpus], context: Context) -> TrainingRun:
+def _open(out: Path, recipe: recipes.Recipe, corpora: Sequence[TrainingCorpus], context: Context) -> TrainingRun:
     """Resume a run, or begin it."""
     if not context.processes.is_main_process:
         context = replace(context, log=lambda line: None, watch=lambda step: None)
@@ -605,8 +581,8 @@ def _open(out: Path, recipe: Recipe, corpora: Sequence[TrainingCorpus], context:
             "(splits.json and qrels.tsv); leave it out"
         )
     folder = out / RUN_FOLDER
-    requested = Record({corpus.name: corpus.checksum for corpus in corpora}, settings_of(recipe))
-    record = reconcile(folder, requested)
+    requested = recipes.Record({corpus.name: corpus.checksum for corpus in corpora}, recipes.settings_of(recipe))
+    record = recipes.reconcile(folder, requested)
     for change in record.changes:
         context.log(change)
     starting = starting_encoder(
@@ -614,7 +590,7 @@ def _open(out: Path, recipe: Recipe, corpora: Sequence[TrainingCorpus], context:
         [corpus.documents[doc_id] for corpus in corpora for doc_id in corpus.trainable],
         seed=recipe.trainer.seed,
         device=context.device,
-        is_resumed=reached_step(folder) is not None,
+        is_resumed=recipes.reached_step(folder) is not None,
         log=context.log,
     )
     if _has_bigbird(starting.encoder):
@@ -645,7 +621,7 @@ def _validation(run: TrainingRun, encoder: TrainableEncoder) -> Callable[[], dic
 
 def _finish(run: TrainingRun, task: Task[Any], outcome: Outcome) -> Trained:
     """Write the best parameters, curves, history and card into the run's `out`."""
-    changes, best = compare_validations(outcome.history, outcome.best_step), None
+    changes, best = recipes.compare_validations(outcome.history, outcome.best_step), None
     if isinstance(task, ContrastiveTension) and (by_corpus := _second_is_better(run, task, outcome)):
         changes = tuple(replace(change, after=by_corpus[change.corpus]) for change in changes)
         outcome, best = replace(outcome, best_step=outcome.steps), task.encoders[1]
@@ -672,7 +648,9 @@ def _second_is_better(run: TrainingRun, task: ContrastiveTension, outcome: Outco
     return by_corpus if is_second else None
 
 
-def _write(run: TrainingRun, outcome: Outcome, best: TrainableEncoder, changes: tuple[ValidationChange, ...]) -> None:
+def _write(
+    run: TrainingRun, outcome: Outcome, best: TrainableEncoder, changes: tuple[recipes.ValidationChange, ...]
+) -> None:
     best.save_pretrained(run.out, dtype=torch.float16 if run.recipe.half else torch.float32)
     (run.out / HISTORY_FILE).write_bytes((run.folder / HISTORY_FILE).read_bytes())
     try:
@@ -683,4 +661,4 @@ def _write(run: TrainingRun, outcome: Outcome, best: TrainableEncoder, changes: 
         run.context.log(f"no picture of the curves: {MissingExtra('training curves', 'matplotlib', 'training')}")
     trained = replace(run.starting, encoder=best)
     command, changed = run.context.command, run.record.changes
-    write_card(run.out, run.recipe, run.corpora, trained, outcome, changes, command=command, changes=changed)
+    recipes.write_card(run.out, run.recipe, run.corpora, trained, outcome, changes, command=command, changes=changed)

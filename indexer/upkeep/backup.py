@@ -20,16 +20,8 @@ from typing import IO, Any
 import xxhash
 
 from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch, QueryError, named_faults
+from engine.store import checks
 from engine.store.catalog import CATALOG_FILE, FILE_TABLES, has_table, is_partitioned, reading
-from engine.store.checks import (
-    CommitLog,
-    check_catalog,
-    check_commits,
-    check_contents,
-    commits_of,
-    read_meta,
-    reported_commits,
-)
 from engine.store.durable import Checksum, appearing, checksum, fsync_folder, unfinished_folder, write_durably
 
 FORMAT = "longmatch-backup/1"
@@ -90,11 +82,11 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
 
 def _backup_once(folder: Path, target: Path) -> BackupReport:
     with unfinished_folder(target) as work:
-        copy, reported = work / CATALOG_FILE, reported_commits(folder)
+        copy, reported = work / CATALOG_FILE, checks.reported_commits(folder)
         with reading(folder / CATALOG_FILE) as connection, closing(sqlite3.connect(copy)) as into:
             connection.backup(into)  # the pages of one commit, those in the write-ahead log included
         named, n_documents, meta = _contents(copy)
-        check_commits(meta, reported, str(folder / CATALOG_FILE))
+        checks.check_commits(meta, reported, str(folder / CATALOG_FILE))
         files = {CATALOG_FILE: checksum(copy)} | named
         whole = work / target.name
         write_durably(whole, lambda unfinished: _write_archive(unfinished, files, folder, copy))
@@ -106,9 +98,9 @@ def _backup_once(folder: Path, target: Path) -> BackupReport:
 def _contents(catalog: Path) -> tuple[dict[str, Checksum], int, dict[str, Any]]:
     """The files that a catalog names, in the order of their names, its number of documents and its named values."""
     with reading(catalog) as connection:
-        meta = read_meta(connection, str(catalog))
-        check_catalog(connection, str(catalog))
-        check_contents(connection, str(catalog))
+        meta = checks.read_meta(connection, str(catalog))
+        checks.check_catalog(connection, str(catalog))
+        checks.check_contents(connection, str(catalog))
         named = {
             file: Checksum(size_bytes, digest)
             for table in FILE_TABLES
@@ -189,8 +181,8 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
         named, n_documents, meta = _contents(unfinished / CATALOG_FILE)
         if {CATALOG_FILE: files[CATALOG_FILE]} | named != files:
             raise IndexDamaged(f"{source} does not hold the files that its catalog names; take another backup")
-        commits = CommitLog(unfinished)
-        commits.reset(commits_of(meta))
+        commits = checks.CommitLog(unfinished)
+        commits.reset(checks.commits_of(meta))
         commits.close()
     return BackupReport(n_documents, len(files), sum(file.size_bytes for file in files.values()))
 

@@ -13,15 +13,7 @@ from pathlib import Path
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import IndexDamaged, QueryError, RecallTooLow, named_faults
-from engine.store.catalog import (
-    CATALOG_FILE,
-    execute_in,
-    is_partitioned,
-    partition_folders,
-    partition_of,
-    read_manifest,
-    write_manifest,
-)
+from engine.store import catalog
 from engine.store.durable import fsync_folder
 from engine.store.shards import SHARD_FOLDER
 from engine.store.writer import PartitionWriters, Writer, open_writers
@@ -43,7 +35,7 @@ def remove(path: str | Path, doc_ids: Sequence[str]) -> int:
     with open_writers(Path(path)) as target:
         of_part: list[list[str]] = [[] for _ in target.parts]
         for doc_id in dict.fromkeys(doc_ids):
-            of_part[partition_of(doc_id, len(target.parts))].append(doc_id)
+            of_part[catalog.partition_of(doc_id, len(target.parts))].append(doc_id)
         ids = [_known(writer, names, path) for writer, names in zip(target.parts, of_part, strict=True)]
         for writer, known in zip(target.parts, ids, strict=True):
             if known:
@@ -93,14 +85,14 @@ def repair(
         IndexBusy: another process writes the index.
     """
     folder = Path(path)
-    if is_partitioned(folder):
+    if catalog.is_partitioned(folder):
         return _repair_partitions(folder, partial(repair, encode=encode, encoder=encoder, device=device, log=log))
     report = RepairReport(found=verify(path))
     kinds = {finding.damage for finding in report.found}
     if Damage.CATALOG in kinds:
         first = next(finding for finding in report.found if finding.damage is Damage.CATALOG)
         raise IndexDamaged(
-            f"{Path(path) / CATALOG_FILE} is damaged beyond repair ({first.what}); restore a copy of the folder, "
+            f"{folder / catalog.CATALOG_FILE} is damaged beyond repair ({first.what}); restore a copy of the folder, "
             "or delete it and index the corpus again"
         )
     _set_aside(folder, report)
@@ -123,12 +115,12 @@ def _repair_partitions(folder: Path, repair_part: Callable[[Path], RepairReport]
     for finding in report.found:
         if finding.damage is Damage.MANIFEST:
             raise IndexDamaged(f"{finding.where}: {finding.what}; then run it again: longmatch upkeep repair {folder}")
-    manifest = read_manifest(folder)
+    manifest = catalog.read_manifest(folder)
     damaged = [finding.where for finding in report.found if finding.damage is Damage.REFERENCE]
     if damaged:
-        write_manifest(folder, replace(manifest, reference=None))
+        catalog.write_manifest(folder, replace(manifest, reference=None))
         report.mended += map(_redrawn, damaged)
-    for path in partition_folders(folder, manifest):
+    for path in catalog.partition_folders(folder, manifest):
         of_part = repair_part(path)
         report.mended += [f"{path.name}: {line}" for line in of_part.mended]
         report.lost += of_part.lost
@@ -145,8 +137,8 @@ def _redrawn(file: str) -> str:
 def _set_aside(folder: Path, report: RepairReport) -> None:
     """Move shards that a catalog which lost commits does not name out of the way of new ones."""
     for finding in report.found:
-        if finding.damage is Damage.COMMITS and finding.where == CATALOG_FILE:
-            report.mended.append(f"{CATALOG_FILE}: {finding.what}; index the corpus again to add what was lost")
+        if finding.damage is Damage.COMMITS and finding.where == catalog.CATALOG_FILE:
+            report.mended.append(f"{catalog.CATALOG_FILE}: {finding.what}; index the corpus again to add what was lost")
         elif finding.damage is Damage.COMMITS and (folder / SHARD_FOLDER) in (folder / finding.where).parents:
             target = folder / LOST_FOLDER / Path(finding.where).name
             while target.exists():
@@ -174,8 +166,10 @@ def _drop_shards(
         return
     documents = "SELECT id, doc_id, n_chunks FROM documents WHERE shard_id IN ({marks}) ORDER BY id"
     with writer.read() as connection:
-        shards = [shard for (shard,) in execute_in(connection, "SELECT id FROM shards WHERE file IN ({marks})", files)]
-        rows = execute_in(connection, documents, shards)
+        shards = [
+            shard for (shard,) in catalog.execute_in(connection, "SELECT id FROM shards WHERE file IN ({marks})", files)
+        ]
+        rows = catalog.execute_in(connection, documents, shards)
     by_words = [number for number, _, n_chunks in rows if not n_chunks]
     if by_words:  # the text is all that they were made of
         Pipeline(writer, None).encode_again(writer.documents(by_words))

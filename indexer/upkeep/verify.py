@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, IndexDamaged, IndexMismatch, named_faults
+from engine.store import checks
 from engine.store.ann import AnnIndex
 from engine.store.catalog import (
     CATALOG_FILE,
@@ -31,17 +32,6 @@ from engine.store.catalog import (
     read_manifest,
     reading,
     rows_of,
-)
-from engine.store.checks import (
-    COMMITS_FILE,
-    commits_of,
-    content_hash,
-    damaged_documents,
-    damaged_table,
-    lost_commits,
-    read_meta,
-    reported_commits,
-    stored_documents,
 )
 from engine.store.durable import Checksum
 from engine.store.gathering import check_blocks
@@ -137,11 +127,11 @@ def _check_index(folder: Path) -> list[Finding]:
     if not catalog.exists():
         raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
     findings: list[Finding] = []
-    reported = reported_commits(folder)
+    reported = checks.reported_commits(folder)
     try:
         with reading(catalog) as connection:
             findings += _check_pages(connection)
-            meta = read_meta(connection, CATALOG_FILE)
+            meta = checks.read_meta(connection, CATALOG_FILE)
             findings += _check_commits(connection, folder, meta, reported)
             findings += _check_rows(connection)
             findings += _check_documents(connection)
@@ -165,10 +155,10 @@ def _check_commits(
     connection: sqlite3.Connection, folder: Path, meta: Mapping[str, Any], reported: int
 ) -> list[Finding]:
     """Whether all reported commits are there, and the shards that a catalog without them does not know."""
-    if commits_of(meta) > reported_commits(folder) + 1:  # read again: a writer may be at work
+    if checks.commits_of(meta) > checks.reported_commits(folder) + 1:  # read again: a writer may be at work
         what = "it does not hold the number of commits; the next commit writes it"
-        return [Finding(Damage.COMMITS, COMMITS_FILE, what)]
-    lost = lost_commits(meta, reported)
+        return [Finding(Damage.COMMITS, checks.COMMITS_FILE, what)]
+    lost = checks.lost_commits(meta, reported)
     if lost is None and newest_shard(folder) > next_shard(meta):
         lost = "it is older than the shards beside it"
     if lost is None:
@@ -190,11 +180,11 @@ def _check_pages(connection: sqlite3.Connection) -> list[Finding]:
 
 def _check_rows(connection: sqlite3.Connection) -> list[Finding]:
     """Compare rows with their checksums."""
-    table = damaged_table(connection)
+    table = checks.damaged_table(connection)
     of_table = (
         [] if table is None else [Finding(Damage.CATALOG, CATALOG_FILE, f"table {table} is not what was written")]
     )
-    names = damaged_documents(connection)
+    names = checks.damaged_documents(connection)
     check_blocks(connection, CATALOG_FILE)
     return of_table + [Finding(Damage.DOCUMENT, name, "its row is not what was written") for name in names]
 
@@ -217,7 +207,7 @@ def _check_documents(connection: sqlite3.Connection) -> list[Finding]:
 def _content_hashes(connection: sqlite3.Connection, ids: list[int]) -> dict[int, str]:
     """The hashes of the documents that can be read; one by one where reading them together fails."""
     try:
-        hashes = [content_hash(document) for document, _ in stored_documents(connection, ids)]
+        hashes = [checks.content_hash(document) for document, _ in checks.stored_documents(connection, ids)]
         if len(hashes) == len(ids):
             return dict(zip(ids, hashes, strict=True))
     except IndexDamaged:

@@ -60,13 +60,7 @@ class Retrieval:
     """An opened index and the settings of a retriever; several threads may search with it."""
 
     def __init__(
-        self,
-        index: Source,
-        *,
-        k: int = 10,
-        where: Where | None = None,
-        n_pairs: int = 3,
-        content: Content = "passages",
+        self, index: Source, *, k: int = 10, where: Where | None = None, n_pairs: int = 3, content: Content = "passages"
     ) -> None:
         """Open the index, if it is a folder.
 
