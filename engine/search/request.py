@@ -57,8 +57,10 @@ class About:
     is_constant: bool = False  # one of the constants of the score, which only Python can change
 
 
-def _about(text: str, **rest: Any) -> dict[str, About]:  # noqa: ANN401
-    return {"about": About(text=text, **rest)}
+def _field(default: Any, text: str, **rest: Any) -> Any:  # noqa: ANN401
+    """A field of `Request` with its default, or a type that makes it, and its description."""
+    about = {"about": About(text=text, **rest)}
+    return field(default_factory=default, metadata=about) if default is dict else field(default=default, metadata=about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,115 +71,84 @@ class Request:
         QueryError: a value has another type or is out of its range, or two values exclude each other.
     """
 
-    k: int = field(default=10, metadata=_about("Number of hits per query.", least=1, most_served=1_000, option="-k"))
-    offset: int = field(
-        default=0, metadata=_about("Number of hits to skip, for pages.", least=0, most_served=1_000_000)
+    k: int = _field(10, "Number of hits per query.", least=1, most_served=1_000, option="-k")
+    offset: int = _field(0, "Number of hits to skip, for pages.", least=0, most_served=1_000_000)
+    where: str | None = _field(
+        None,
+        "Metadata filter, for example: family = 'pep' and number >= 400; longmatch show INDEX --fields lists the "
+        "fields.",
+        value="FILTER",
+        in_novelty=True,
     )
-    where: str | None = field(
-        default=None,
-        metadata=_about(
-            "Metadata filter, for example: family = 'pep' and number >= 400; longmatch show INDEX --fields lists the "
-            "fields.",
-            value="FILTER",
-            in_novelty=True,
-        ),
+    before: str | None = _field(
+        None,
+        "Only documents dated before this day, as 2019 or 2019-06-01, or by another field: "
+        "priority_date=2019-06-01; those without a date are counted.",
+        value="DATE",
+        in_novelty=True,
     )
-    before: str | None = field(
-        default=None,
-        metadata=_about(
-            "Only documents dated before this day, as 2019 or 2019-06-01, or by another field: "
-            "priority_date=2019-06-01; those without a date are counted.",
-            value="DATE",
-            in_novelty=True,
-        ),
+    without: tuple[str, ...] = _field((), "Leave this document out of the hits.", value="ID", in_novelty=True)
+    with_itself: bool = _field(
+        False, "Keep documents with the same content as the query among the hits.", in_novelty=True
     )
-    without: tuple[str, ...] = field(
-        default=(), metadata=_about("Leave this document out of the hits.", value="ID", in_novelty=True)
+    skip: tuple[str, ...] = _field(
+        (),
+        "Leave sections of this kind out of the query and of all documents.",
+        choices=_SKIPPED,
+        in_novelty=True,
+        in_comparison=True,
     )
-    with_itself: bool = field(
-        default=False,
-        metadata=_about("Keep documents with the same content as the query among the hits.", in_novelty=True),
+    weights: Mapping[str, float] = _field(
+        dict,
+        "Weights of sections of the query, by heading, kind or number, as claims=3,abstract=0; by default 1.",
+        option="--weight",
+        value="NAME=X,...",
+        in_comparison=True,
     )
-    skip: tuple[str, ...] = field(
-        default=(),
-        metadata=_about(
-            "Leave sections of this kind out of the query and of all documents.",
-            choices=_SKIPPED,
-            in_novelty=True,
-            in_comparison=True,
-        ),
+    mode: Mode = _field(
+        Mode.SIMILAR,
+        "What to find: similar documents, documents that contain the query, or sections of the query that no "
+        "document contains.",
+        choices=tuple(Mode),
+        in_novelty=True,
     )
-    weights: Mapping[str, float] = field(
-        default_factory=dict,
-        metadata=_about(
-            "Weights of sections of the query, by heading, kind or number, as claims=3,abstract=0; by default 1.",
-            option="--weight",
-            value="NAME=X,...",
-            in_comparison=True,
-        ),
+    diversify: bool = _field(False, "Order the first 50 hits so that each adds other sections of the query.")
+    one_per: str | None = _field(
+        None, "One hit for each value of this metadata field, as family; it lists the others.", value="FIELD"
     )
-    mode: Mode = field(
-        default=Mode.SIMILAR,
-        metadata=_about(
-            "What to find: similar documents, documents that contain the query, or sections of the query that no "
-            "document contains.",
-            choices=tuple(Mode),
-            in_novelty=True,
-        ),
+    min_pair: float = _field(
+        0.0,
+        "List section pairs that contribute at least X to the score, and the sum of the others.",
+        least=0,
+        most=1,
+        value="X",
     )
-    diversify: bool = field(
-        default=False, metadata=_about("Order the first 50 hits so that each adds other sections of the query.")
+    least: float | str | None = _field(
+        None,
+        "List hits with a score of at least X; auto: of at least the score that unrelated documents reach.",
+        least=0,
+        most=1,
+        choices=(AUTO,),
+        value="X",
     )
-    one_per: str | None = field(
-        default=None,
-        metadata=_about(
-            "One hit for each value of this metadata field, as family; it lists the others.", value="FIELD"
-        ),
+    exact: bool = _field(False, "Score every document instead of candidates; the result is certified.")
+    candidates: int = _field(
+        20,
+        "Encode the N best candidates by words that have no vectors yet.",
+        least=0,
+        most_served=1_000,
+        in_novelty=True,
     )
-    min_pair: float = field(
-        default=0.0,
-        metadata=_about(
-            "List section pairs that contribute at least X to the score, and the sum of the others.",
-            least=0,
-            most=1,
-            value="X",
-        ),
+    encode_tokens: int | None = _field(
+        None, "Approximate limit of tokens to encode for candidates.", least=1, in_novelty=True
     )
-    least: float | str | None = field(
-        default=None,
-        metadata=_about(
-            "List hits with a score of at least X; auto: of at least the score that unrelated documents reach.",
-            least=0,
-            most=1,
-            choices=(AUTO,),
-            value="X",
-        ),
+    explain: Explain = _field(
+        Explain.EVIDENCE,
+        "evidence: the parts of the score; model: also the section pairs that a CoLDE or SMITH encoder computes.",
+        choices=tuple(Explain),
     )
-    exact: bool = field(
-        default=False, metadata=_about("Score every document instead of candidates; the result is certified.")
-    )
-    candidates: int = field(
-        default=20,
-        metadata=_about(
-            "Encode the N best candidates by words that have no vectors yet.",
-            least=0,
-            most_served=1_000,
-            in_novelty=True,
-        ),
-    )
-    encode_tokens: int | None = field(
-        default=None, metadata=_about("Approximate limit of tokens to encode for candidates.", least=1, in_novelty=True)
-    )
-    explain: Explain = field(
-        default=Explain.EVIDENCE,
-        metadata=_about(
-            "evidence: the parts of the score; model: also the section pairs that a CoLDE or SMITH encoder computes.",
-            choices=tuple(Explain),
-        ),
-    )
-    scoring: Scoring | None = field(
-        default=None,
-        metadata=_about("The constants of the score.", in_novelty=True, in_comparison=True, is_constant=True),
+    scoring: Scoring | None = _field(
+        None, "The constants of the score.", in_novelty=True, in_comparison=True, is_constant=True
     )
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from engine.result import CLUSTER_COLUMNS, PAIR_COLUMNS, cluster_rows
 from engine.search.request import AUTO, Mode, Request, parameters
 from engine.text.cleaning import json_text
 from indexer.cli.options import (
+    FOLDER,
     Reading,
     as_option,
     collected,
@@ -29,7 +30,6 @@ from indexer.cli.options import (
 from indexer.cli.output import (
     Output,
     check_picture,
-    checked_output,
     emit,
     emit_lines,
     file_options,
@@ -39,6 +39,7 @@ from indexer.cli.output import (
     pairs_option,
     write_output,
     write_picture,
+    written_option,
 )
 from indexer.cli.terminal import PairsProgress, log
 
@@ -51,13 +52,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("documents", nargs=-1, required=True, metavar="A [B]")
-@click.option(
-    "--index",
-    "index",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="INDEX",
-    help="Use the thresholds and word statistics of INDEX.",
-)
+@click.option("--index", type=FOLDER, metavar="INDEX", help="Use the thresholds and word statistics of INDEX.")
 @click.option("--id", "doc_id", metavar="ID", help="Compare A with this document of INDEX instead of B.")
 @as_option
 @click.option("--encoder", metavar="NAME", help="Encoder, without --index; by default longmatch-minilm (bundled).")
@@ -283,21 +278,8 @@ _PARQUET = ".parquet"
     help="What the score measures: similar, or containment (how much of one document the other contains).",
 )
 @click.option("--where", metavar="FILTER", help="Metadata filter for both documents, as in query.")
-@click.option(
-    "--clusters",
-    type=click.Path(path_type=Path),
-    callback=checked_output,
-    metavar="FILE",
-    help="Also write the clusters that the pairs form, as CSV.",
-)
-@click.option(
-    "--map",
-    "picture",
-    type=click.Path(path_type=Path),
-    callback=checked_output,
-    metavar="FILE",
-    help="Also draw the clusters on the map of the corpus, as .png or .svg.",
-)
+@written_option("--clusters", help="Also write the clusters that the pairs form, as CSV.")
+@written_option("--map", "picture", help="Also draw the clusters on the map of the corpus, as .png or .svg.")
 @click.option(
     "--cluster-least",
     type=click.FloatRange(0, 1),

@@ -93,7 +93,8 @@ TYPED = "longmatch.arguments"  # of a context: the arguments of the whole comman
 FAILED, PARTLY = 1, 3  # 0 is done, and click itself exits with 2 on wrong usage
 
 
-index_argument = click.argument("index", type=click.Path(file_okay=False, path_type=Path))
+FOLDER = click.Path(file_okay=False, path_type=Path)
+index_argument = click.argument("index", type=FOLDER)
 
 
 def collected(**kinds: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -134,7 +135,7 @@ def _existing(_context: click.Context, _parameter: click.Parameter, path: Path) 
     return path
 
 
-existing_index_argument = click.argument("index", type=click.Path(file_okay=False, path_type=Path), callback=_existing)
+existing_index_argument = click.argument("index", type=FOLDER, callback=_existing)
 device_option = click.option("--device", help="cpu, cuda or cuda:N; by default a GPU if torch sees one.")
 search_device_option = click.option(
     "--device",

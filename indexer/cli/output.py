@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Suffixes that name a form, of which a command has some, or a program that cannot read a table of text.
 _NAMED_FORMS = frozenset("json jsonl csv html bibtex ris parquet arrow docx odt pdf xlsx".split())
 _FORMS = {"bib": "bibtex", "htm": "html", "run": "trec"}  # of suffixes that are not the name of a format
+DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any])
 _PICTURES: dict[str, Literal["png", "svg"]] = {".png": "png", ".svg": "svg"}
 
 
@@ -39,23 +40,20 @@ def checked_output(_context: click.Context, _parameter: click.Parameter, path: P
     return path
 
 
-output_option = click.option(
+def written_option(*names: str, metavar: str = "FILE", **settings: Any) -> Callable[[DecoratedT], DecoratedT]:  # noqa: ANN401
+    """An option that names a file to write, which is checked before any work is done."""
+    return click.option(*names, type=click.Path(path_type=Path), callback=checked_output, metavar=metavar, **settings)
+
+
+output_option = written_option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
-    callback=checked_output,
+    metavar="PATH",
     is_eager=True,  # read before `--format`, whose default follows from it
     help="Write to this file instead of standard output.",
 )
-
-
-log_option = click.option(
-    "--log",
-    "log_file",
-    type=click.Path(path_type=Path),
-    callback=checked_output,
-    metavar="FILE",
-    help="Append a JSON line for each search to FILE: query, state of INDEX, hits.",
+log_option = written_option(
+    "--log", "log_file", help="Append a JSON line for each search to FILE: query, state of INDEX, hits."
 )
 
 
@@ -166,9 +164,6 @@ def _replaced(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-
-
-DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)

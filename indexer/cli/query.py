@@ -28,12 +28,12 @@ from indexer.cli.options import (
 )
 from indexer.cli.output import (
     Output,
-    checked_output,
     file_options,
     format_option,
     log_option,
     matrix_option,
     pairs_option,
+    written_option,
 )
 from indexer.cli.terminal import log
 
@@ -191,14 +191,7 @@ NOTHING_NEW = 4  # exit status
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
 @click.option("--id", "doc_ids", multiple=True, metavar="ID", help="Watch for this document of INDEX; repeatable.")
 @click.option("--text", "texts", multiple=True, help="Watch for this text; may be repeated.")
-@click.option(
-    "--state",
-    required=True,
-    type=click.Path(path_type=Path),
-    callback=checked_output,
-    metavar="FILE",
-    help="Holds what was printed; made by the first run.",
-)
+@written_option("--state", required=True, help="Holds what was printed; made by the first run.")
 @as_option
 @request_options("k", "where", "before", "without", "skip", "weights", "least", "exact", "candidates", **STANDING)
 @pairs_option(None, "3, in HTML 10")

@@ -43,8 +43,6 @@ _STYLES = {  # of rich
     Style.SHADE_4: "bold red",
 }
 
-Draw: TypeAlias = Callable[[int, bool], Sequence[Line]]
-
 
 def has_styles() -> bool:
     """Whether standard output shows bold and colours: a terminal that is not dumb, and no NO_COLOR."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from indexer.cli.options import FOLDER
 from indexer.cli.terminal import TrainingProgress, echo, echo_text
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 PAIRS = ("pairs", "sections", "text-pairs")
 ALONE = ("docsplit", "docsplit-paper", "crop_half", "contriever", "ict", "simcse", "ct", "words", "smith")
 KINDS = ("smith", "smith-short", "matchbert", "colde", "tde", "longformer", "bigbird")
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def _named(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
@@ -45,7 +45,7 @@ def _list_settings(context: click.Context, _parameter: click.Parameter, is_wante
 
 
 @click.command()
-@click.argument("out", type=_FOLDER)
+@click.argument("out", type=FOLDER)
 @click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...")
 @click.option(
     "--objective",
@@ -84,7 +84,7 @@ def _list_settings(context: click.Context, _parameter: click.Parameter, is_wante
 )
 @click.option(
     "--indexes",
-    type=_FOLDER,
+    type=FOLDER,
     metavar="FOLDER",
     help="Folder for indexes of the corpora, to mine negatives from; OUT/indexes by default.",
 )

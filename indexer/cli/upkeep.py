@@ -13,6 +13,7 @@ import click
 from engine.report.lines import counted
 from indexer.cli.options import (
     FAILED,
+    FOLDER,
     PARTLY,
     OrderedGroup,
     device_option,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from indexer.upkeep.backup import BackupReport
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command()
@@ -192,7 +192,7 @@ def restore(file: Path, index: Path) -> None:
 
 @upkeep.command()
 @existing_index_argument
-@click.argument("out", type=_FOLDER)
+@click.argument("out", type=FOLDER)
 @click.option(
     "-p",
     "--partitions",

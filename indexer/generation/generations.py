@@ -450,7 +450,6 @@ class CompactReport:
     n_shards_after: int
     bytes_before: int
     bytes_after: int
-    n_dead_vectors: int  # in the generation, before it was rebuilt
 
 
 @named_faults
@@ -475,13 +474,12 @@ def _compacted(writer: Writer, log: Callable[[str], None]) -> CompactReport:
     _rewrite_all(writer, groups, log)
     with IndexSnapshot(writer.folder) as snapshot:
         state = generation_state(snapshot)
-    n_dead = 0 if state is None else state.n_vectors - state.n_covered
-    if state is not None and n_dead:
+    if state is not None and state.n_vectors > state.n_covered:
         publish_generation(writer, state.factory, log=log)
     writer.vacuum()
     after = _shards(writer)
     n_before, n_after = (sum(shard.size_bytes for shard in shards) for shards in (before, after))
-    return CompactReport(len(before), len(after), n_before, n_after, n_dead)
+    return CompactReport(len(before), len(after), n_before, n_after)
 
 
 def join_small_shards(
