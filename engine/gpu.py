@@ -279,14 +279,14 @@ def options(snapshot: IndexSnapshot, gpus: FaissGpus) -> list[ReplicaOption]:
     lists = None if generation is None else lists_of(generation.ann.inner, width)
     if generation is None or row is None or lists is None or generation.ann.nprobe > MOST:
         return []
-    found = []
+    options = []
     if can_clone(lists) and len(gpus.numbers) == 1:
-        found.append(ReplicaOption("the generation as it is", int(_LIST_GROWTH * row.size_bytes), None))
+        options.append(ReplicaOption("the generation as it is", int(_LIST_GROWTH * row.size_bytes), None))
     for code, bits in (("QT_fp16", 16), ("QT_8bit", 8)):
         size = int(_LIST_GROWTH * snapshot.n_chunks * (width * bits // 8 + 8))
         size += len(gpus.numbers) * 4 * width * generation.ann.n_lists
-        found.append(ReplicaOption(f"the lists of the generation with {bits} bits a number", size, code))
-    return found
+        options.append(ReplicaOption(f"the lists of the generation with {bits} bits a number", size, code))
+    return options
 
 
 def _placed(snapshot: IndexSnapshot, option: ReplicaOption, gpus: FaissGpus) -> OpenReplica:
@@ -349,16 +349,16 @@ def probe(snapshot: IndexSnapshot, replica: OpenReplica) -> tuple[str, list[str]
     on_cpu = _share_found(
         sample, near & (sample.ids <= generation.through_chunk), generation.ann.search(sample.queries, FIRST_DEPTH)[0]
     )
-    found = _share_found(sample, near, ids)
-    if found < on_cpu - MAY_LACK:
-        faults.append(f"{found:.1%} of near chunks were found, {on_cpu - MAY_LACK:.1%} are required")
+    share = _share_found(sample, near, ids)
+    if share < on_cpu - MAY_LACK:
+        faults.append(f"{share:.1%} of near chunks were found, {on_cpu - MAY_LACK:.1%} are required")
     faults += _faults_at_most(replica.ann, sample.queries)
     filtered = _filtered_share(snapshot, replica, sample.queries)
     if filtered < 1.0 - MAY_LACK:
         faults.append(f"filtered lists agree with the CPU's by {filtered:.1%}")
     summary = (
         f"{len(sample.queries)} stored chunks searched, similarities within {error:.0e} of the CPU's, "
-        f"{found:.0%} of {int(near.sum()):,} near chunks found (CPU {on_cpu:.0%}), "
+        f"{share:.0%} of {int(near.sum()):,} near chunks found (CPU {on_cpu:.0%}), "
         f"filtered lists agree by {filtered:.0%}"
     )
     return summary, faults
@@ -395,10 +395,10 @@ def _places(sample: _Sample, ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.bo
 
 def _share_found(sample: _Sample, near: NDArray[np.bool_], ids: Ids) -> float:
     at, is_known = _places(sample, ids)
-    found = np.zeros(near.shape, bool)
+    is_found = np.zeros(near.shape, bool)
     rows, columns = np.nonzero(is_known)
-    found[rows, at[rows, columns]] = True
-    return float(found[near].mean()) if near.any() else 1.0
+    is_found[rows, at[rows, columns]] = True
+    return float(is_found[near].mean()) if near.any() else 1.0
 
 
 def _faults_at_most(ann: Replica, queries: Vectors) -> list[str]:

@@ -128,14 +128,14 @@ class OnDemand:
         self, snapshot: Snapshot, positions: Positions, encoded: list[EncodedDocument], wanted: Positions
     ) -> None:
         """Store vectors; if another process writes the index or it cannot be written, only this process uses them."""
-        made = {part: (places, own) for part, places, own in snapshot.split(positions)}
-        missed = {part: own for part, _, own in snapshot.split(wanted)}
+        made = {part: (places, positions_in_part) for part, places, positions_in_part in snapshot.split(positions)}
+        missed = {part: positions_in_part for part, _, positions_in_part in snapshot.split(wanted)}
         try:
             for part in snapshot.parts:
                 if part in made or part in missed:
-                    places, own = made.get(part, (positions[:0], positions[:0]))
+                    places, positions_in_part = made.get(part, (positions[:0], positions[:0]))
                     vectors = [encoded[place] for place in places.tolist()]
-                    self._commit_part(part, own, vectors, missed.get(part, positions[:0]))
+                    self._commit_part(part, positions_in_part, vectors, missed.get(part, positions[:0]))
         except IndexBusy:
             self.log("another process writes the index: these vectors serve this process alone")
         except (EngineError, OSError) as error:

@@ -198,10 +198,10 @@ def term_rows(table: TermTable, statistics: TermStatistics, terms: NDArray[np.ui
     nearly those of all weights (Weinberger et al. 2009, arXiv:0902.2206).
     """
     is_kept = np.isin(table.terms, terms)
-    documents, kept = table.rows()[is_kept], table.terms[is_kept]
+    documents, keys = table.rows()[is_kept], table.terms[is_kept]
     lengths = np.maximum(1.0, table.lengths())[documents]
-    weights = np.log1p(ALPHA * table.counts[is_kept] / (lengths * statistics.probabilities(kept)))
-    mixed = kept * _MIX
+    weights = np.log1p(ALPHA * table.counts[is_kept] / (lengths * statistics.probabilities(keys)))
+    mixed = keys * _MIX
     places = (mixed >> np.uint64(64 - _BITS)).astype(np.int64) + (documents << _BITS)
     signs = np.where((mixed >> np.uint64(32)) & np.uint64(1), 1.0, -1.0)
     rows = np.bincount(places, signs * weights, table.n_documents << _BITS).astype(np.float32)
@@ -326,11 +326,11 @@ def _of_words(index: Mapped, chosen: Positions, query: Document | str | None) ->
     if query is None:
         return projection, None
     if isinstance(query, str):
-        own = snapshot.words(np.array([index.position(query)])).words
+        counts = snapshot.words(np.array([index.position(query)])).words
     else:
         segmenter = segmenter_of(snapshot.language or "none")
-        own = count_documents(segmenter, [query]).words
-    return projection, projection.place(term_rows(own, statistics, terms).astype(np.float64))
+        counts = count_documents(segmenter, [query]).words
+    return projection, projection.place(term_rows(counts, statistics, terms).astype(np.float64))
 
 
 def plot_map(index: Mapped, corpus: CorpusMap, *, result: Result | None = None, by: str | None = None) -> Plot:
@@ -482,14 +482,14 @@ def _draw_lines(axes: Axes, corpus: CorpusMap, pairs: Pairs, least: float, shown
 
 
 def _draw_cluster(axes: Axes, corpus: CorpusMap, cluster: Cluster, shown: dict[str, int]) -> None:
-    own = [shown[name] for name, _ in cluster.members if name in shown]
+    rows = [shown[name] for name, _ in cluster.members if name in shown]
     size = len(cluster.members)
-    shown_of = f"{len(own):,} of " if len(own) < size else ""
+    shown_of = f"{len(rows):,} of " if len(rows) < size else ""
     label = f"{cluster.number}: {shown_of}{size:,} documents, {_short(cluster.members[0][1] or cluster.members[0][0])}"
-    points = corpus.points[own]
+    points = corpus.points[rows]
     colour, marker = look_of(cluster.number)
-    _draw_points(axes, corpus, own, 1.4, color=colour, marker=marker, label=label)
-    if own:
+    _draw_points(axes, corpus, rows, 1.4, color=colour, marker=marker, label=label)
+    if rows:
         first = points[np.argmax(np.linalg.norm(points - corpus.points.mean(0), axis=1))]
         _draw_number(axes, corpus, cluster.number, (float(first[0]), float(first[1])))
 
@@ -501,7 +501,7 @@ def look_of(number: int) -> tuple[str, str]:
 
 
 def _draw_unnamed(axes: Axes, corpus: CorpusMap, clusters: Sequence[Cluster], shown: dict[str, int]) -> None:
-    own = [shown[name] for cluster in clusters for name, _ in cluster.members if name in shown]
-    if own:
+    rows = [shown[name] for cluster in clusters for name, _ in cluster.members if name in shown]
+    if rows:
         label = f"{len(clusters):,} more cluster{'s' if len(clusters) > 1 else ''}"
-        _draw_points(axes, corpus, own, 0.8, color=COLOURS[-1], marker=".", label=label)
+        _draw_points(axes, corpus, rows, 0.8, color=COLOURS[-1], marker=".", label=label)

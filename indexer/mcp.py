@@ -90,11 +90,12 @@ class Tools:
         path = _file_below(self.files, name)
         if path is None:
             raise QueryError(f"there is no file {name!r} below {self.files.name}; name one relative to that folder")
-        found = list(self._reader.read([ReadRequest(str(path), doc_id=path.name)]))
-        if len(found) != 1 or isinstance(found[0], Unreadable):
-            reason = found[0].reason if found and isinstance(found[0], Unreadable) else f"{len(found):,} documents"
+        documents = list(self._reader.read([ReadRequest(str(path), doc_id=path.name)]))
+        if len(documents) != 1 or isinstance(documents[0], Unreadable):
+            failures = [document.reason for document in documents if isinstance(document, Unreadable)]
+            reason = failures[0] if failures else f"{len(documents):,} documents"
             raise QueryError(f"{name!r} cannot be searched with: {reason}; name a file of one document")
-        return found[0]
+        return documents[0]
 
 
 def _file_below(folder: Path, name: str) -> Path | None:

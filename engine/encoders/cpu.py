@@ -361,8 +361,8 @@ def read_sizes(folder: Path) -> BertSizes | None:
     # A wrong number of layers is refused before it takes time or memory.
     if sizes.num_hidden_layers > len(shapes) or importlib.util.find_spec("openvino") is None:
         return None
-    found = {name: shape for name, shape in shapes.items() if name not in UNREAD}
-    return sizes if are_floats and found == sizes.shapes() else None
+    tensors = {name: shape for name, shape in shapes.items() if name not in UNREAD}
+    return sizes if are_floats and tensors == sizes.shapes() else None
 
 
 class OpenvinoBert:

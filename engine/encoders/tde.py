@@ -107,14 +107,14 @@ class Vocabulary:
         for text in texts:
             n_texts += 1
             frequencies.update(set(_words_of(text)))
-        kept = [word for word, df in frequencies.items() if min_df <= df <= max_df * n_texts]
-        if not kept:
+        words = [word for word, df in frequencies.items() if min_df <= df <= max_df * n_texts]
+        if not words:
             raise EncoderError(
                 f"of {len(frequencies)} words none stands in at least {min_df} and at most {max_df:.0%} "
                 f"of {n_texts} texts; give more texts, or a wider range of min_df and max_df"
             )
-        kept.sort(key=lambda word: (-frequencies[word], word))
-        return cls(sorted(kept[:max_words]))
+        words.sort(key=lambda word: (-frequencies[word], word))
+        return cls(sorted(words[:max_words]))
 
     def bags(self, texts: Iterable[str]) -> Bags:
         """Count the words of texts; words outside the vocabulary are not counted."""
@@ -123,11 +123,11 @@ class Vocabulary:
         counts: list[int] = []
         lengths: list[int] = []
         for row, text in enumerate(texts):
-            found = Counter(self._numbers[word] for word in _words_of(text) if word in self._numbers)
-            rows.extend([row] * len(found))
-            words.extend(found.keys())
-            counts.extend(found.values())
-            lengths.append(found.total())
+            bag = Counter(self._numbers[word] for word in _words_of(text) if word in self._numbers)
+            rows.extend([row] * len(bag))
+            words.extend(bag.keys())
+            counts.extend(bag.values())
+            lengths.append(bag.total())
         return Bags(
             torch.tensor(rows, dtype=torch.int64),
             torch.tensor(words, dtype=torch.int64),
@@ -481,7 +481,7 @@ document's is the mean of its sentences. A pair head gives the probability of a 
 
     def combine(self, documents: Sequence[SegmentedDocument], states: Sequence[Tensor]) -> Embedded:
         """Second stage: the topics of each sentence, and the mean; see the equation of the class."""
-        rows = [self._with_topics(document, own.float()) for document, own in zip(documents, states, strict=True)]
+        rows = [self._with_topics(document, state.float()) for document, state in zip(documents, states, strict=True)]
         sentences, mask = pad_chunks(rows)
         # The direction of a mean is that of the sum.
         return Embedded(normalize(sentences.sum(1), dim=-1), normalize(sentences, dim=-1), mask)

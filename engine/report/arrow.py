@@ -129,8 +129,8 @@ def _columns_of(types: Mapping[str, Mapping[str, int]]) -> dict[str, pa.DataType
     """The metadata fields that become columns: those whose values a column of one type can hold."""
     taken = {name for name, _ in _DOCUMENTS}
     columns = {
-        name: next((column for kinds, column in _TYPES if own.keys() <= kinds), None)
-        for name, own in types.items()
+        name: next((column for kinds, column in _TYPES if counts.keys() <= kinds), None)
+        for name, counts in types.items()
         if name not in taken
     }
     return {name: column for name, column in columns.items() if column is not None}

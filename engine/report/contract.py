@@ -120,15 +120,15 @@ def section_shares(
         sums_of_all: `Breakdown.sections`; the sections of a very long query that are not divided come last.
     """
     columns, n_sections, is_covered = pair_columns(pairs), len(sections.kinds), None
-    own = columns.query_sections
+    numbers = columns.query_sections
     if sums_of_all is None:
         values = columns.contributions, columns.words
-        sums, words = (np.bincount(own, value, n_sections).astype(np.float64) for value in values)
+        sums, words = (np.bincount(numbers, value, n_sections).astype(np.float64) for value in values)
     else:
         sums, words = sums_of_all.contributions, sums_of_all.words
-    n_pairs = np.bincount(own, minlength=n_sections)
+    n_pairs = np.bincount(numbers, minlength=n_sections)
     bests = np.full(n_sections, -1)
-    bests[own[::-1]] = np.arange(len(own))[::-1]
+    bests[numbers[::-1]] = np.arange(len(numbers))[::-1]
     if sections.floors is not None:
         is_covered = sections.is_counted & (sums > 0) & (sums >= sections.floors)
     rows = (
@@ -167,8 +167,8 @@ def reference_notes(hit: Mapping[str, Any]) -> list[str]:
     notes += [f"it cites the query, in {values['target_cites'][0]['label']}"] if values["target_cites"] else []
     if values["shared"]:
         first, *others = values["shared"][:_N_CITED]
-        mine, theirs = (first[side][0]["label"] for side in ("query", "target"))
-        names = [f"{first['name']}, in {mine} {'of both' if mine == theirs else f'and in {theirs}'}"]
+        query, target = (first[side][0]["label"] for side in ("query", "target"))
+        names = [f"{first['name']}, in {query} {'of both' if query == target else f'and in {target}'}"]
         names += [reference["name"] for reference in others]
         n_more = values["n_shared"] - len(names)
         notes.append(f"both cite {'; '.join(names)}{f'; {n_more} more' if n_more else ''}")
@@ -273,9 +273,9 @@ def head_dict(result: Result) -> dict[str, Any]:
 
 def hit_dicts(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> Iterator[dict[str, Any]]:
     """The hits of `result_dict`, generated one at a time."""
-    sections, own = QuerySections.of(result), own_references(result.query)
+    sections, cited = QuerySections.of(result), own_references(result.query)
     for hit in result.hits:
-        common = common_references(result.query, hit.document, own)
+        common = common_references(result.query, hit.document, cited)
         values = _hit(result, hit, n_pairs, sections, common)
         level = None if result.floor is None else result.floor.level(hit.score)
         yield values if result.sections is not None else values | {"above": level}
@@ -486,8 +486,8 @@ def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes, is_best:
         similarity=None if best is None else best.similarity,
         threshold=None if best is None else best.threshold,
         words=[
-            {"term": term.term, "contribution": term.contribution, "query_spans": mine, "target_spans": theirs}
-            for term, mine, theirs in zip(terms, *quotes.places(pair, [term.key for term in terms]), strict=True)
+            {"term": term.term, "contribution": term.contribution, "query_spans": edges[0], "target_spans": edges[1]}
+            for term, *edges in zip(terms, *quotes.places(pair, [term.key for term in terms]), strict=True)
         ],
         spans=[_passages(passages, query, hit.document) for passages in pair.parts],
         marks=_both(quotes.marks(pair)) if is_best else None,
@@ -500,10 +500,10 @@ def _both(values: Iterable[Any]) -> dict[str, Any]:
 
 
 def _quoted(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes) -> dict[str, Any]:
-    mine, theirs = quotes.of(pair)
-    stock = quotes.stock_of(mine.span)
+    of_query, of_target = quotes.of(pair)
+    stock = quotes.stock_of(of_query.span)
     values = None if stock is None else {"n_documents": stock.n_documents, "n_compared": stock.n_compared}
-    return _both([_quote(query, mine), _quote(hit.document, theirs)]) | {"stock": values}
+    return _both([_quote(query, of_query), _quote(hit.document, of_target)]) | {"stock": values}
 
 
 def _quote(document: Document, quote: Quote) -> dict[str, Any]:

@@ -154,8 +154,8 @@ def hit_frame(result: Result) -> pandas.DataFrame:
     rows: list[dict[str, Any]] = []
     for hit in result.hits:
         values = (result.query.doc_id, hit.rank, hit.score, hit.doc_id, hit.title, result.status.value)
-        own = dict(zip(HIT_COLUMNS, values, strict=True))
-        rows.append(own | {name: value for name, value in hit.metadata.items() if name not in own})
+        columns = dict(zip(HIT_COLUMNS, values, strict=True))
+        rows.append(columns | {name: value for name, value in hit.metadata.items() if name not in columns})
     frame: pandas.DataFrame = _pandas("Result.to_pandas()").DataFrame(rows, columns=None if rows else HIT_COLUMNS)
     return frame
 

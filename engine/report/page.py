@@ -306,12 +306,12 @@ def _sections(
     for number, part in enumerate(parts, start=1):
         matches.setdefault(part[f"{side}_section"]["index"], []).append(number)
     for index, section in enumerate(document.sections):
-        span, own = section.span, matches.get(index, [])
-        within = [mark for mark in marks if mark.match in own]
+        span, numbers = section.span, matches.get(index, [])
+        within = [mark for mark in marks if mark.match in numbers]
         runs = tuple(marked_runs(document.text, span, within))
         label = section_label(document, index)
         pages = pages_label(contract.place_of(document, span))
-        yield SectionText(index, label, pages, contributions[index], tuple(own), runs)
+        yield SectionText(index, label, pages, contributions[index], tuple(numbers), runs)
 
 
 def _span(place: Mapping[str, Any]) -> Span:

@@ -216,17 +216,17 @@ def _model_lines(hit: Mapping[str, Any], n_pairs: int, width: int) -> list[Line]
     if (model := hit.get("model")) is None:
         return []
     lines = _note(f"by the model alone ({model['encoder']}): {model['total']:.4f} over all section pairs", width)
-    for value, mine, theirs in contract.model_pairs(hit, n_pairs):
+    for value, query, target in contract.model_pairs(hit, n_pairs):
         head = line(" " * _INDENT, Run(f"{value:.4f}", Style.NUMBER), "  ")
-        lines.append(_section_names(head, mine, theirs, width))
+        lines.append(_section_names(head, query, target, width))
     return lines
 
 
-def _section_names(head: Line, mine: str, theirs: str, width: int) -> Line:
+def _section_names(head: Line, query: str, target: str, width: int) -> Line:
     """A line that begins with `head`, and then names a section of the query and one of the target."""
     room = width - columns(head) - 4
-    mine = shortened(mine, max(room // 2, room - columns(theirs)))
-    return (*head, *line(mine, Run(" -> ", Style.FAINT), shortened(theirs, room - columns(mine))))
+    query = shortened(query, max(room // 2, room - columns(target)))
+    return (*head, *line(query, Run(" -> ", Style.FAINT), shortened(target, room - columns(query))))
 
 
 def _section(row: Mapping[str, Any], best: Mapping[str, Any], width: int) -> list[Line]:
@@ -250,11 +250,11 @@ def _section(row: Mapping[str, Any], best: Mapping[str, Any], width: int) -> lis
 
 def _has_equal_words(quotes: Mapping[str, Any]) -> bool:
     """Whether both quotes differ in nothing but case, punctuation and markup, so that one line shows both."""
-    mine, theirs = (
+    query, target = (
         "".join(" " if category(letter)[0] in "PSZC" else letter for letter in quotes[side]["text"].casefold()).split()
         for side in ("query", "target")
     )
-    return mine == theirs
+    return query == target
 
 
 def stock_note(stock: Mapping[str, int]) -> str:

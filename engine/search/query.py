@@ -162,16 +162,16 @@ def _terms(
     # A document that contains the query has the title of the query among other text.
     title = None if scoring.cover else title_span(query.document)
     if known is not None and not is_weighted and not scoring.cover:
-        found, tables = None, known
+        terms, tables = None, known
     else:
-        found = text.terms
-        tables = counted([found], [title])
+        terms = text.terms
+        tables = counted([terms], [title])
     of_sections = np.array(query.section_weights)
 
     def weighted(kind: str) -> QueryTerms:
         table: TermTable = getattr(tables, kind)
         means = None
-        if found is not None and is_weighted:
+        if terms is not None and is_weighted:
             keys = table.terms.astype(np.int64) + (PAIR if kind == "pairs" else 0)
             means = text.places.mean_weights(keys, title, of_sections)
         weigh = cover_terms if scoring.cover else query_terms
@@ -185,7 +185,7 @@ def _attainable(
 ) -> dict[str, float]:
     """The weights of the components that the query has chunks or terms for, scaled to sum to 1 again."""
     terms = {"words": words, "pairs": pairs}
-    is_there = {name: one is not None and len(one.terms) > 0 for name, one in terms.items()}
+    is_there = {name: listed is not None and len(listed.terms) > 0 for name, listed in terms.items()}
     is_there |= {"chunks": bool(limits.weights.any())}
     total = sum(weight for name, weight in weights.items() if is_there[name])
     return {name: weight / total if total and is_there[name] else 0.0 for name, weight in weights.items()}

@@ -45,16 +45,17 @@ class Exact:
         return self.of(~np.isin(self.positions, positions))
 
 
-def join_exact(one: Exact, other: Exact) -> Exact:
+def join_exact(first: Exact, second: Exact) -> Exact:
     """Join the scores of different documents for the same query."""
     components = (
-        np.concatenate([getattr(one.components, name), getattr(other.components, name)]) for name in evidence.COMPONENTS
+        np.concatenate([getattr(first.components, name), getattr(second.components, name)])
+        for name in evidence.COMPONENTS
     )
     return Exact(
-        np.concatenate([one.positions, other.positions]),
-        np.concatenate([one.scores, other.scores]),
+        np.concatenate([first.positions, second.positions]),
+        np.concatenate([first.scores, second.scores]),
         evidence.Components(*components),
-        one.matches.beside(other.matches),
+        first.matches.beside(second.matches),
     )
 
 
@@ -118,10 +119,10 @@ class Scorer:
         chunks = self.chunk_components(queries, positions)
         words, pairs = self._words(queries, positions)
         return [
-            Pool(positions, evidence.Components(chunks[row], words[row], pairs[row]), self._error(one)).rate(
-                one, self._scoring.root
+            Pool(positions, evidence.Components(chunks[row], words[row], pairs[row]), self._error(query)).rate(
+                query, self._scoring.root
             )
-            for row, one in enumerate(queries)
+            for row, query in enumerate(queries)
         ]
 
     def _error(self, prepared: Prepared) -> float:
@@ -136,7 +137,7 @@ class Scorer:
     def chunk_components(self, queries: Sequence[Prepared], positions: Positions) -> NDArray[np.float64]:
         """The components of chunks of several queries, a row each; they share the pass over the vectors."""
         chunks = np.zeros((len(queries), len(positions)))
-        compared = [row for row, one in enumerate(queries) if one.weights["chunks"]]
+        compared = [row for row, query in enumerate(queries) if query.weights["chunks"]]
         for skip in {queries[row].skip for row in compared}:
             rows = [row for row in compared if queries[row].skip == skip]
             left = np.arange(len(positions))
@@ -170,12 +171,12 @@ class Scorer:
             rows = [row for row, one in enumerate(queries) if one.skip == skip and one.words is not None]
             of_words = [one for row in rows if (one := queries[row].words) is not None]
             of_pairs = [one for row in rows if (one := queries[row].pairs) is not None]
-            kept = None if skip or not rows else self._snapshot.inverted_words(len(positions))
-            if kept is not None:
+            inverted = None if skip or not rows else self._snapshot.inverted_words(len(positions))
+            if inverted is not None:
                 for row, one, other in zip(rows, of_words, of_pairs, strict=True):
                     step()
                     of_all = np.zeros((2, self._snapshot.n_documents))
-                    of_all[:, kept.positions] = kept.words.scores(one), kept.pairs.scores(other)
+                    of_all[:, inverted.positions] = inverted.words.scores(one), inverted.pairs.scores(other)
                     words[row], pairs[row] = of_all[:, positions]
                 continue
             for first in range(0, len(positions) if rows else 0, SCAN_BLOCK_DOCUMENTS):
@@ -204,20 +205,20 @@ class Scorer:
 
     def best_of(self, prepared: Prepared, pool: Pool, n_most: int) -> Exact:
         """The best documents of a pool with a score above 0, ranked; only these are scored exactly."""
-        found = np.flatnonzero(pool.scores > 0)
-        if not len(found) or n_most < 1:
+        places = np.flatnonzero(pool.scores > 0)
+        if not len(places) or n_most < 1:
             return self.exact(prepared, np.empty(0, np.int64))
         # Only the best documents, and those that the last digits of a product could move there, are scored exactly.
-        last = _nth_best(pool.scores[found], n_most)
-        near = chosen(pool, found[pool.scores[found] >= last - pool.error])
+        last = _nth_best(pool.scores[places], n_most)
+        near = chosen(pool, places[pool.scores[places] >= last - pool.error])
         return self.ranked(self.exact(prepared, near.positions, near.components), n_most)
 
     def ranked(self, exact: Exact, n_most: int) -> Exact:
         """The best documents with a score above 0: by falling score, equal ones by doc_id."""
-        found = np.flatnonzero(exact.scores > 0)
-        if not len(found) or n_most < 1:
+        places = np.flatnonzero(exact.scores > 0)
+        if not len(places) or n_most < 1:
             return exact.of(slice(0))
-        best = exact.of(found[exact.scores[found] >= _nth_best(exact.scores[found], n_most)])
+        best = exact.of(places[exact.scores[places] >= _nth_best(exact.scores[places], n_most)])
         is_tied = len(set(best.scores.tolist())) < len(best.scores)
         names = np.array(self._snapshot.doc_ids_of(best.positions)) if is_tied else best.positions
         return best.of(np.lexsort((names, -best.scores))[:n_most])
@@ -238,11 +239,11 @@ class Scorer:
     def _matches(self, prepared: Prepared, positions: Positions) -> evidence.Matches:
         """The best chunks of documents for each query chunk, where they are above its threshold."""
         chunks, floor = prepared.vectors.chunks, prepared.limits.chunks
-        found = evidence.no_matches(len(chunks), len(positions))
+        matches = evidence.no_matches(len(chunks), len(positions))
         for at, targets in self._targets(positions, prepared.skip) if prepared.weights["chunks"] else ():
             best = evidence.best_matches(chunks, targets.vectors, targets.starts, floor)
-            found.put(at, targets.numbered(best))
-        return found
+            matches.put(at, targets.numbered(best))
+        return matches
 
     def _targets(self, positions: Positions, skip: int) -> Iterator[tuple[NDArray[np.int64], TargetChunks]]:
         """The chunks to compare, some documents at a time: places in `positions`, and the chunks of these documents."""

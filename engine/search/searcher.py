@@ -161,7 +161,10 @@ class Searcher:
         Many queries share one pass over the vectors of the index, `PASS_CHUNKS` of their chunks at a time.
         """
         positions = [self.snapshot.position(doc_id) for doc_id, _ in queries]
-        placed = [(-1 if own is None else own, query) for own, (_, query) in zip(positions, queries, strict=True)]
+        placed = [
+            (-1 if position is None else position, query)
+            for position, (_, query) in zip(positions, queries, strict=True)
+        ]
         return [best for best, _ in self.tops(placed, partition.Selection(exact=True), k=k)]
 
     def survey(self, selection: partition.Selection) -> partition.Survey:
@@ -186,11 +189,11 @@ class Searcher:
         Args:
             queries: each with its own position in the index, which is left out of its hits; -1 for none.
         """
-        prepared = [(own, self.prepare(query)) for own, query in queries]
+        prepared = [(position, self.prepare(query)) for position, query in queries]
         survey = self.survey(selection)
         if not survey.is_exhaustive:
-            for (_, query), (own, ready) in zip(queries, prepared, strict=True):
-                without = () if own < 0 else (query.document.doc_id,)
+            for (_, query), (position, ready) in zip(queries, prepared, strict=True):
+                without = () if position < 0 else (query.document.doc_id,)
                 others = replace(selection, without=(*selection.without, *without))
                 best = self.ranks(ready, others, k).best.exact
                 yield best.positions, best.scores
@@ -205,7 +208,7 @@ class Searcher:
 
     def exact(self, prepared: Prepared, positions: Positions) -> Exact:
         """The scores of given documents (R,) for a prepared query, in that order; R is at least 1."""
-        owned = {owner: (places, own) for owner, places, own in self._owned(positions)}
+        owned = {owner: (places, positions_in_part) for owner, places, positions_in_part in self._owned(positions)}
         parts = self._each(lambda number: self._partitions[number].exact(prepared, owned[number][1]), list(owned))
         places = np.concatenate([owned[number][0] for number in parts])
         return replace(reduce(join_exact, parts.values()).of(np.argsort(places)), positions=positions)
@@ -232,7 +235,9 @@ class Searcher:
 
         def tops(number: int) -> list[partition.Ranked]:
             base = int(bases[number])
-            return self._partitions[number].tops([(own - base, query) for own, query in queries], selection, k)
+            return self._partitions[number].tops(
+                [(position - base, query) for position, query in queries], selection, k
+            )
 
         by_partition = self._each(tops)
         rankings = zip(*(by_partition[number] for number in sorted(by_partition)), strict=True)
@@ -302,7 +307,7 @@ class Searcher:
 
     def show(self, positions: Positions) -> list[partition.Shown]:
         """Documents at some positions (R,), in that order, each from its partition; see `Partition.show`."""
-        owned = {owner: (places, own) for owner, places, own in self._owned(positions)}
+        owned = {owner: (places, positions_in_part) for owner, places, positions_in_part in self._owned(positions)}
         shown = self._each(lambda number: self._partitions[number].show(owned[number][1]), list(owned))
         by_place: dict[int, partition.Shown] = {}
         for owner, (places, _) in owned.items():

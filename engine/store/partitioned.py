@@ -127,8 +127,10 @@ class PartitionedSnapshot(Documents):
         """See `IndexSnapshot.with_vectors`."""
         other = copy(self)
         parts = list(self._parts)
-        for part, places, own in self.split(positions):
-            parts[parts.index(part)] = part.with_vectors(own, [encoded[place] for place in places.tolist()])
+        for part, places, positions_in_part in self.split(positions):
+            parts[parts.index(part)] = part.with_vectors(
+                positions_in_part, [encoded[place] for place in places.tolist()]
+            )
         other._parts = tuple(parts)
         other._shards = _JoinedShards([part._shards for part in parts])
         other._forget()
@@ -136,8 +138,8 @@ class PartitionedSnapshot(Documents):
 
     def attach(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> None:
         """See `IndexSnapshot.attach`."""
-        for part, places, own in self.split(positions):
-            part.attach(own, [encoded[place] for place in places.tolist()])
+        for part, places, positions_in_part in self.split(positions):
+            part.attach(positions_in_part, [encoded[place] for place in places.tolist()])
         self._forget()
 
     def _forget(self) -> None:
@@ -159,16 +161,16 @@ class _JoinedShards(ShardSet):
         return self._sets[number % len(self._sets)], number // len(self._sets)
 
     def __getitem__(self, number: int) -> Shard:
-        shards, own = self._own(number)
-        return shards[own]
+        shards, number_in_set = self._own(number)
+        return shards[number_in_set]
 
     def words(self, number: int, *, apart: bool = False) -> PackedWords:
-        shards, own = self._own(number)
-        return shards.words(own, apart=apart)
+        shards, number_in_set = self._own(number)
+        return shards.words(number_in_set, apart=apart)
 
     def part(self, number: int, name: str) -> NDArray[Any]:
-        shards, own = self._own(number)
-        return shards.part(own, name)
+        shards, number_in_set = self._own(number)
+        return shards.part(number_in_set, name)
 
 
 def check_partition(meta: Mapping[str, Any], where: object, number: int, manifest: Manifest) -> None:
@@ -183,12 +185,12 @@ def check_partition(meta: Mapping[str, Any], where: object, number: int, manifes
         raise IndexMismatch(
             f"{where} is {_name(recorded)}, not {_name(expected)}; put the right folder there, or restore a copy"
         )
-    mine, theirs = _fingerprint(meta.get("encoder")), _fingerprint(manifest.encoder)
+    fingerprint, of_manifest = _fingerprint(meta.get("encoder")), _fingerprint(manifest.encoder)
     language = meta.get("language")
     # A run binds the partitions before the manifest. If it was killed in between, only the partitions have an encoder.
-    if (manifest.encoder is not None and mine != theirs) or language != manifest.language:
+    if (manifest.encoder is not None and fingerprint != of_manifest) or language != manifest.language:
         raise IndexMismatch(
-            f"{where} has encoder {mine[:12]} and language {language!r}, the manifest {theirs[:12]} and "
+            f"{where} has encoder {fingerprint[:12]} and language {language!r}, the manifest {of_manifest[:12]} and "
             f"{manifest.language!r}; put the right folder there, or restore a copy"
         )
 

@@ -124,8 +124,8 @@ class Documents(Gathering, ABC):
     def _of(self, positions: Positions, read: Callable[[IndexSnapshot, Positions], Iterable[Value]]) -> list[Value]:
         """One value for each of some documents, in the order given."""
         values: dict[int, Value] = {}
-        for part, places, own in self.split(positions):
-            values |= zip(places.tolist(), read(part, own), strict=True)
+        for part, places, positions_in_part in self.split(positions):
+            values |= zip(places.tolist(), read(part, positions_in_part), strict=True)
         return [values[place] for place in range(len(positions))]
 
     def _rows(self, positions: Positions) -> list[dict[str, Any]]:

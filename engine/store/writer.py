@@ -161,7 +161,7 @@ class Writer(WritableIndex):
             IndexMismatch: the folder was moved, removed, or replaced by another index.
         """
         documents = [document for document, _ in encoded]
-        vectors = [own for _, own in encoded]
+        vectors = [of_document for _, of_document in encoded]
         counters = self._counters()
         ids = list(range(counters["document"], counters["document"] + len(encoded)))
         shard = shard_arrays(vectors, words or self.count_words(documents))

@@ -87,12 +87,12 @@ class Document(Deferred):
         check_text(text)
         # Readers make documents, so this module does not import them.
         read: Document = import_module("engine.readers.reader").read_text(text)
-        given = {printable(key): _printable_value(value) for key, value in (metadata or {}).items()}
+        fields = {printable(key): _printable_value(value) for key, value in (metadata or {}).items()}
         return replace(
             read,
             doc_id=printable(text_id(title, text) if doc_id is None else doc_id),
             title=one_line(title) or read.title or text_title(read.text),
-            metadata={**read.metadata, **given},
+            metadata={**read.metadata, **fields},
         )
 
     @property
@@ -127,8 +127,8 @@ class Document(Deferred):
         if not self.sections or not (self.pins or paragraphs or star_pages):
             return ""
         section = self.sections[max(0, bisect_right(self.sections, span.start, key=lambda one: one.start) - 1)]
-        found = _pins(self.pins or paragraphs, span, section.start), _pins(star_pages, span, 0)
-        return ", ".join(filter(None, found))
+        pins = _pins(self.pins or paragraphs, span, section.start), _pins(star_pages, span, 0)
+        return ", ".join(filter(None, pins))
 
 
 @dataclass(frozen=True, slots=True)

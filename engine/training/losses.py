@@ -53,10 +53,10 @@ def info_nce(
     loss = cross_entropy(logits, positives)
     if not symmetric:
         return loss
-    own = torch.arange(len(queries), device=logits.device)
-    shared = (positives[:, None] == positives) & (own[:, None] != own)
+    numbers = torch.arange(len(queries), device=logits.device)
+    shared = (positives[:, None] == positives) & (numbers[:, None] != numbers)
     backwards = logits.mT[positives].masked_fill(shared, float("-inf"))  # (B, B)
-    return (loss + cross_entropy(backwards, own)) / 2
+    return (loss + cross_entropy(backwards, numbers)) / 2
 
 
 def supervised_contrastive(

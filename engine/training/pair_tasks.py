@@ -71,14 +71,14 @@ class Classes:
         generator = step_generator(settings.seed, step)
         drawn: list[int] = []
         for number in epoch_slice(len(self.members), settings.n_classes, step, settings.seed):
-            own = self.members[number]
-            drawn += generator.choice(own, min(settings.n_each, len(own)), replace=False).tolist()
+            members = self.members[number]
+            drawn += generator.choice(members, min(settings.n_each, len(members)), replace=False).tolist()
         return drawn
 
     def relate(self, documents: Sequence[int]) -> tuple[Pairs, Pairs]:
         """Positive where the label is the same; every other pair is negative."""
-        own = self.labels[list(documents)]
-        return own[:, None] == own, np.zeros((len(own), len(own)), np.bool_)
+        labels = self.labels[list(documents)]
+        return labels[:, None] == labels, np.zeros((len(labels), len(labels)), np.bool_)
 
 
 class PairGraph:
@@ -95,11 +95,11 @@ class PairGraph:
             TrainingError: there is no pair of two different documents.
         """
         self.neighbours: list[set[int]] = [set() for _ in range(n_documents)]
-        for one, other in pairs:
-            if one != other:
-                self.neighbours[one].add(other)
-                self.neighbours[other].add(one)
-        self.anchors = [number for number, own in enumerate(self.neighbours) if own]
+        for first, second in pairs:
+            if first != second:
+                self.neighbours[first].add(second)
+                self.neighbours[second].add(first)
+        self.anchors = [number for number, neighbours in enumerate(self.neighbours) if neighbours]
         if not self.anchors:
             raise TrainingError(f"no pair of two different documents among {len(pairs)}; give one at least")
 
@@ -109,8 +109,8 @@ class PairGraph:
         drawn: dict[int, None] = {}
         for number in epoch_slice(len(self.anchors), settings.n_classes, step, settings.seed):
             anchor = self.anchors[number]
-            own = sorted(self.neighbours[anchor])
-            chosen = generator.choice(own, min(settings.n_each - 1, len(own)), replace=False).tolist()
+            members = sorted(self.neighbours[anchor])
+            chosen = generator.choice(members, min(settings.n_each - 1, len(members)), replace=False).tolist()
             drawn |= dict.fromkeys([anchor, *chosen])
         return list(drawn)
 
@@ -225,8 +225,8 @@ class SectionContrast:
         return torch.stack(losses).mean()
 
     def _mean_cross_entropy(self, vectors: Tensor, pairs: Pairs, is_match: bool) -> Tensor:
-        one, other = (torch.from_numpy(side).to(vectors.device) for side in np.nonzero(pairs))
-        cosine = (vectors[one] * vectors[other]).sum(dim=1)
+        left, right = (torch.from_numpy(side).to(vectors.device) for side in np.nonzero(pairs))
+        cosine = (vectors[left] * vectors[right]).sum(dim=1)
         return bce_of_cosine(cosine, torch.full_like(cosine, is_match), SMITH_SCALE, 0.0)
 
 

@@ -563,11 +563,11 @@ def _groups(module: nn.Module, encoder: Saved, settings: TrainerSettings) -> lis
     if settings.head_learning_rate is not None:
         backbone = getattr(encoder, "backbone", None)
         body = getattr(encoder.module, "sentence", body) if backbone is None else backbone.model
-    own = {id(weight) for weight in body.parameters()}
+    ids = {id(weight) for weight in body.parameters()}
     groups: dict[tuple[bool, bool], list[Tensor]] = {}
     for weight in module.parameters():
         if weight.requires_grad:
-            groups.setdefault((id(weight) in own, weight.dim() > 1), []).append(weight)
+            groups.setdefault((id(weight) in ids, weight.dim() > 1), []).append(weight)
     head_rate = settings.learning_rate if settings.head_learning_rate is None else settings.head_learning_rate
     return [
         {

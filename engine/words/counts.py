@@ -182,8 +182,10 @@ def _join(tables: Sequence[TermTable]) -> TermTable:
 
 def count_documents(segmenter: WordSegmenter, documents: Iterable[Document]) -> WordTables:
     """Segment the texts of documents and count their terms, those of their titles more often."""
-    found = [(segmenter.segment(one.text), title_span(one), Sections.of_kinds(one)) for one in documents]
-    return counted(*(list(column) for column in zip(*found, strict=True))) if found else counted([], [], [])
+    segmented = [
+        (segmenter.segment(document.text), title_span(document), Sections.of_kinds(document)) for document in documents
+    ]
+    return counted(*(list(column) for column in zip(*segmented, strict=True))) if segmented else counted([], [], [])
 
 
 def count_words(segmenter: WordSegmenter, texts: Iterable[str]) -> WordTables:
@@ -203,8 +205,8 @@ def counted(
     titles = [None] * len(texts) if titles is None else titles
     both = list(zip(texts, titles, strict=True))
     return WordTables(
-        _table([_summed(one.words, one.word_spans, title) for one, title in both]),
-        _table([_summed(one.pairs, one.pair_spans, title) for one, title in both]),
+        _table([_summed(terms.words, terms.word_spans, title) for terms, title in both]),
+        _table([_summed(terms.pairs, terms.pair_spans, title) for terms, title in both]),
         None if sections is None else _counted_apart(texts, titles, sections),
     )
 
@@ -240,14 +242,14 @@ def _grouped(
     terms: NDArray[np.uint32], spans: NDArray[np.int64], title: Span | None, touched: NDArray[np.uint8]
 ) -> dict[int, _Counted]:
     """The distinct terms of one text by group."""
-    found = {}
+    groups = {}
     for bits in np.unique(touched[touched > 0]).tolist():
-        found[bits] = _summed(terms[touched == bits], spans, None)
+        groups[bits] = _summed(terms[touched == bits], spans, None)
     if title is not None:
         is_inside = in_title(spans, title)
         for bits in np.unique(touched[is_inside]).tolist():
-            found[bits | IN_TITLE] = _summed(terms[is_inside & (touched == bits)], spans, None)
-    return found
+            groups[bits | IN_TITLE] = _summed(terms[is_inside & (touched == bits)], spans, None)
+    return groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,12 +274,12 @@ def _summed(terms: NDArray[np.uint32], spans: NDArray[np.int64], title: Span | N
 
 
 def _table(texts: Sequence[_Counted]) -> TermTable:
-    counts = [np.minimum(one.counts, MOST_COUNT).astype(np.uint16) for one in texts]
+    counts = [np.minimum(terms.counts, MOST_COUNT).astype(np.uint16) for terms in texts]
     return TermTable(
-        np.concatenate([np.empty(0, np.uint32), *(one.terms for one in texts)]),
+        np.concatenate([np.empty(0, np.uint32), *(terms.terms for terms in texts)]),
         np.concatenate([np.empty(0, np.uint16), *counts]),
-        np.cumsum([0, *(len(one.terms) for one in texts)]).astype(np.int64),
-        np.array([one.n_occurrences for one in texts], np.uint32),
+        np.cumsum([0, *(len(terms.terms) for terms in texts)]).astype(np.int64),
+        np.array([terms.n_occurrences for terms in texts], np.uint32),
     )
 
 

@@ -98,9 +98,9 @@ class TermPlaces:
         is_found = distinct[places] == keys
         term_of = np.full(len(distinct), -1)
         term_of[places[is_found]] = np.flatnonzero(is_found)
-        found = term_of[numbers]
-        at = np.flatnonzero(found >= 0)
-        return found[at], spans.take(at, axis=0)
+        terms = term_of[numbers]
+        at = np.flatnonzero(terms >= 0)
+        return terms[at], spans.take(at, axis=0)
 
     def shares(
         self, keys: NDArray[np.int64], title: Span | None, weights: NDArray[np.float64] | None = None
@@ -228,7 +228,7 @@ def phrase_starts(text: str, starts: list[int]) -> list[int]:
         if is_ascii and not is_long:
             continue
         borders = [_CLAUSE] * is_long + [_PHRASE] * (not is_ascii)
-        for at in sorted(border.end() for one in borders for border in one.finditer(text, start, stop)):
+        for at in sorted(border.end() for pattern in borders for border in pattern.finditer(text, start, stop)):
             if at - phrases[-1] >= _LEAST_PHRASE and at < stop:
                 phrases.append(at)
     return phrases

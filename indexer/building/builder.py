@@ -395,7 +395,7 @@ def _missing(target: PartitionWriters | Writer, encode: EncodeNow) -> list[list[
         return missing
     with open_snapshot(target.folder) as snapshot:
         chosen = snapshot.split(sample_documents(snapshot))
-        ids = {part.folder: part.locations.ids[own].tolist() for part, _, own in chosen}
+        ids = {part.folder: part.locations.ids[positions].tolist() for part, _, positions in chosen}
     return [ids.get(writer.folder, []) for writer in target.parts]
 
 

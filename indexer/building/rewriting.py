@@ -237,9 +237,9 @@ def _copied(
     if (encoder := snapshot.meta.get("encoder")) is not None:
         target.claim(encoder)
     for number, writer in enumerate(writers):
-        own = np.flatnonzero(owners == number)
-        log(f"partition {number}: copying {len(own):,} documents")
-        for block in _blocks(snapshot, own):
+        positions = np.flatnonzero(owners == number)
+        log(f"partition {number}: copying {len(positions):,} documents")
+        for block in _blocks(snapshot, positions):
             writer.commit(list(_stored(snapshot, block)), snapshot.words(block, apart=True))
     doc_ids = dict(stored_failures(source))
     for failed, reason in snapshot.failures():

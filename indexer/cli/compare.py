@@ -295,7 +295,7 @@ def pairs(
     cluster_least: float | None,
     output: Path | None,
     device: str | None,
-    **given: Any,  # noqa: ANN401
+    **values: Any,  # noqa: ANN401
 ) -> None:
     """List pairs of documents of INDEX that overlap, best first.
 
@@ -312,7 +312,7 @@ def pairs(
         longmatch pairs papers.lm -o pairs.csv --map clusters.svg
     """
     is_parquet = output is not None and output.suffix.lower() == _PARQUET
-    if cluster_least is not None and ((clusters is None and picture is None) or cluster_least < given["least"]):
+    if cluster_least is not None and ((clusters is None and picture is None) or cluster_least < values["least"]):
         raise click.UsageError("--cluster-least needs --clusters or --map, and a score of at least --least")
     if picture is not None:
         check_picture(picture, "longmatch pairs --map", "--map clusters.svg")
@@ -320,27 +320,27 @@ def pairs(
         check_extra("pyarrow", "Parquet", "pyarrow", "arrow")
     from indexer.pairs import PairSettings, find_pairs
 
-    settings = PairSettings(**given)
+    settings = PairSettings(**values)
     journal = None if output is None else output.with_name(output.name + ".part")
     with opened_index(index, device) as opened:
-        found = find_pairs(opened, settings, journal=journal, progress=PairsProgress(), log=log)
+        listed = find_pairs(opened, settings, journal=journal, progress=PairsProgress(), log=log)
         if picture is not None:
-            _draw(opened, found, settings.where, cluster_least, picture)
-    _write_pairs(found, output, clusters, cluster_least, is_parquet=is_parquet)
+            _draw(opened, listed, settings.where, cluster_least, picture)
+    _write_pairs(listed, output, clusters, cluster_least, is_parquet=is_parquet)
 
 
 def _write_pairs(
-    found: Pairs, output: Path | None, clusters: Path | None, cluster_least: float | None, *, is_parquet: bool
+    listed: Pairs, output: Path | None, clusters: Path | None, cluster_least: float | None, *, is_parquet: bool
 ) -> None:
-    emit(_parquet(found) if is_parquet else csv_text([PAIR_COLUMNS, *found.rows()]), output)
-    status = "certified" if found.is_certified else "estimated"
-    by = ", by words alone" if found.by_words else ""
-    line = f"{len(found):,} pairs among {found.n_documents:,} documents, {status}{by}"
+    emit(_parquet(listed) if is_parquet else csv_text([PAIR_COLUMNS, *listed.rows()]), output)
+    status = "certified" if listed.is_certified else "estimated"
+    by = ", by words alone" if listed.by_words else ""
+    line = f"{len(listed):,} pairs among {listed.n_documents:,} documents, {status}{by}"
     if clusters is not None:
-        made = found.clusters(cluster_least)
+        made = listed.clusters(cluster_least)
         write_output(clusters, csv_text([CLUSTER_COLUMNS, *cluster_rows(made)]))
-        line += f"; {len(made):,} clusters of {sum(len(one.members) for one in made):,} documents"
-    log(f"{line}; {found.seconds:.1f} s")
+        line += f"; {len(made):,} clusters of {sum(len(cluster.members) for cluster in made):,} documents"
+    log(f"{line}; {listed.seconds:.1f} s")
 
 
 def _parquet(pairs: Pairs) -> bytes:
@@ -362,10 +362,10 @@ def _parquet(pairs: Pairs) -> bytes:
     return stream.getvalue()
 
 
-def _draw(index: Index, found: Pairs, where: str | None, cluster_least: float | None, picture: Path) -> None:
+def _draw(index: Index, listed: Pairs, where: str | None, cluster_least: float | None, picture: Path) -> None:
     # Loads matplotlib, which a list of pairs does not need.
     from engine.plots import corpus_map, plot_clusters
 
-    members = [name for cluster in found.clusters(cluster_least) for name, _ in cluster.members]
-    figure = plot_clusters(index, corpus_map(index, where=where, keep=members), found, cluster_least)
+    members = [name for cluster in listed.clusters(cluster_least) for name, _ in cluster.members]
+    figure = plot_clusters(index, corpus_map(index, where=where, keep=members), listed, cluster_least)
     write_picture(picture, figure)

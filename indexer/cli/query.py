@@ -231,15 +231,15 @@ def watch(
         from indexer.searches import Watch
 
         watched = Watch(state, index)
-        found = [watched.search(opened, query, request) for query in queries.read(reader)]
-        if any(result.floor is None for result, _ in found) and request.least == AUTO:
+        results = [watched.search(opened, query, request) for query in queries.read(reader)]
+        if any(result.floor is None for result, _ in results) and request.least == AUTO:
             log("scores of unrelated documents are not known yet, so every hit counts; --least X sets a limit")
-        answers = [Answer(result, changed=changed) for result, changed in found if result.hits]
-        if not found:
+        answers = [Answer(result, changed=changed) for result, changed in results if result.hits]
+        if not results:
             queries.end(are_answered=False)
         with watched.saved():
             if answers:
                 print_answers(answers, shown)
                 sys.stdout.flush()
-    queries.end(are_answered=bool(found))
+    queries.end(are_answered=bool(results))
     sys.exit(0 if answers else NOTHING_NEW)

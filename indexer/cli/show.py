@@ -117,15 +117,15 @@ def list_failures(index: Index, as_json: bool) -> list[Line]:
 
 def list_citing(index: Index, doc_id: str, as_json: bool) -> list[Line]:
     """The documents that name a document, with the citing sentences."""
-    found = cited_by(index, doc_id)
+    documents = cited_by(index, doc_id)
     if as_json:
         rows = []
-        for citing in found:
+        for citing in documents:
             named = {"id": citing.document.doc_id, "title": citing.document.title, "source": citing.document.source}
             rows.append(named | {"citations": [_citation(citation) for citation in citing.citations]})
         return _json(rows)
     lines = []
-    for citing in found:
+    for citing in documents:
         lines.append(line(Run(citing.document.doc_id, Style.TITLE), f"  {citing.document.title}"))
         for citation in citing.citations:
             sentence = shortened(" ".join(citation.text.split()), _MAX_COLUMNS)
@@ -166,7 +166,10 @@ def list_fields(index: Index, as_json: bool) -> list[Line]:
 def _examples(types: Sequence[str], examples: Sequence[Scalar]) -> str:
     if tuple(types) == ("number",) and len(examples) == 2:
         return f"{examples[0]} to {examples[1]}"
-    shown = [f"'{shortened(one, _EXAMPLE_COLUMNS)}'" if isinstance(one, str) else value_text(one) for one in examples]
+    shown = [
+        f"'{shortened(example, _EXAMPLE_COLUMNS)}'" if isinstance(example, str) else value_text(example)
+        for example in examples
+    ]
     return ", ".join(shown)
 
 
@@ -231,20 +234,20 @@ def section_texts(document: Document, wanted: str) -> list[Passage]:
         return [_passage(document, int(wanted) - 1)]
     headings = [section.heading for section in document.sections]
     folded = wanted.casefold().strip()
-    found = [place for place, heading in enumerate(headings) if heading.casefold() == folded]
-    found = found or [place for place, heading in enumerate(headings) if folded and folded in heading.casefold()]
-    names = {headings[place] for place in found}
+    places = [place for place, heading in enumerate(headings) if heading.casefold() == folded]
+    places = places or [place for place, heading in enumerate(headings) if folded and folded in heading.casefold()]
+    names = {headings[place] for place in places}
     if len(names) > 1:
-        listed = ", ".join(f"{place + 1} {headings[place]!r}" for place in found[:_N_NAMED])
-        more = ", …" if len(found) > _N_NAMED else ""
+        listed = ", ".join(f"{place + 1} {headings[place]!r}" for place in places[:_N_NAMED])
+        more = ", …" if len(places) > _N_NAMED else ""
         raise QueryError(f"{len(names)} headings contain {wanted!r}: {listed}{more}; name one by its number")
-    if not found:
+    if not places:
         known = [heading for heading in headings if heading]
         similar = difflib.get_close_matches(wanted, known, _N_NAMED, cutoff=0.5)
         meant = " or ".join(map(repr, similar))
         hint = f"did you mean {meant}?" if similar else "list them: longmatch show INDEX DOC_ID"
         raise QueryError(f"no section {wanted!r} among {n} in {document.doc_id}; {hint}")
-    return [_passage(document, place) for place in found]
+    return [_passage(document, place) for place in places]
 
 
 def page_text(document: Document, page: int) -> Passage:

@@ -143,8 +143,10 @@ def response(name: str) -> dict[int | str, dict[str, Any]]:
 def add_contract(description: dict[str, Any]) -> dict[str, Any]:
     """Add the schemas of results, documents and errors to a description that FastAPI made."""
     schemas = description.setdefault("components", {}).setdefault("schemas", {})
-    own = json.loads(files("indexer.serving").joinpath("templates", "api.schema.json").read_text(encoding="utf-8"))
-    schemas |= _moved(result_schema()["$defs"] | own["$defs"])
+    described = json.loads(
+        files("indexer.serving").joinpath("templates", "api.schema.json").read_text(encoding="utf-8")
+    )
+    schemas |= _moved(result_schema()["$defs"] | described["$defs"])
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     return description

@@ -292,9 +292,9 @@ def groups_of_settings() -> dict[str, list[Listed]]:
     """All settings by the heading under which they are listed: of every run, of objectives, of new encoders."""
     groups: dict[type, dict[str, list[Listed]]] = {}
     for name, recipe in OBJECTIVES.items():
-        own = list(settings_in(recipe.objective))
-        groups.setdefault(Recipe, {})[name] = [item for item in settings_in(recipe) if item not in own]
-        groups.setdefault(type(recipe.objective), {})[name] = own
+        settings = list(settings_in(recipe.objective))
+        groups.setdefault(Recipe, {})[name] = [item for item in settings_in(recipe) if item not in settings]
+        groups.setdefault(type(recipe.objective), {})[name] = settings
     for kind in NewKind:
         new = NewEncoder(kind)
         listed = [replace(size, name=_SIZE + size.name) for size in settings_in(configuration(new))]
@@ -312,8 +312,8 @@ def _joined(by_owner: Mapping[str, Sequence[Listed]]) -> list[Listed]:
     """Each setting once, with the default of its first owner; the other defaults are in its meaning."""
     defaults: dict[str, dict[str, list[str]]] = {}
     meanings = {item.name: item.meaning for value in by_owner.values() for item in value}
-    for owner, own in by_owner.items():
-        for entry in own:
+    for owner, settings in by_owner.items():
+        for entry in settings:
             defaults.setdefault(entry.name, {}).setdefault(entry.default, []).append(owner)
     listed = []
     for name, owners in defaults.items():

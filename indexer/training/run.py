@@ -439,11 +439,11 @@ def _named(places: Sequence[Place], corpora: Sequence[TrainingCorpus]) -> list[T
     folders: dict[str, list[str]] = {}
     for (path, _), corpus in zip(places, named, strict=True):
         folders.setdefault(corpus.name, []).append(str(path))
-    for name, own in folders.items():
-        if len(own) > 1:
-            where = " and ".join(own)
+    for name, paths in folders.items():
+        if len(paths) > 1:
+            where = " and ".join(paths)
             raise TrainingError(
-                f"{len(own)} corpora have the name {name!r}: {where}; name each once, or rename a folder"
+                f"{len(paths)} corpora have the name {name!r}: {where}; name each once, or rename a folder"
             )
         if name == MEAN:
             raise TrainingError(f"a corpus cannot have the name {MEAN!r}, which stands for the mean of all; rename it")

@@ -334,8 +334,8 @@ def _compare_words(snapshot: Snapshot, positions: NDArray[np.int64], documents: 
 
 
 def _row(tables: WordTables, row: int) -> list[bytes]:
-    own = tables.of(np.array([row]))
-    return [column.tobytes() for table in (own.words, own.pairs) for column in (table.terms, table.counts)]
+    counts = tables.of(np.array([row]))
+    return [column.tobytes() for table in (counts.words, counts.pairs) for column in (table.terms, table.counts)]
 
 
 def _compare_vectors(

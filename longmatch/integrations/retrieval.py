@@ -135,7 +135,7 @@ def hit_metadata(result: Result, hit: Hit, pairs: Sequence[tuple[SectionPair, Sp
     `pairs` are the section pairs to list, each with the span of the target that is shown.
     """
     document = hit.document
-    found = {
+    values = {
         "doc_id": hit.doc_id,
         "title": hit.title,
         "source": document.source,
@@ -145,7 +145,7 @@ def hit_metadata(result: Result, hit: Hit, pairs: Sequence[tuple[SectionPair, Sp
         "pages": sorted({page for _, span in pairs for page in document.page_numbers(span)}),
         "pairs": [_pair(result.query, document, pair, span) for pair, span in pairs],
     }
-    return found | {f"document_{name}" if name in found else name: value for name, value in document.metadata.items()}
+    return values | {f"document_{name}" if name in values else name: value for name, value in document.metadata.items()}
 
 
 def _pair(query: Document, target: Document, pair: SectionPair, span: Span) -> dict[str, Any]:
