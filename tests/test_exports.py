@@ -72,11 +72,24 @@ def later(make: Maker) -> Document:
     return deferred(Document, make, doc_id="d", title="Title", metadata={"year": 2020}, source="d.txt", pages=(0,))
 
 
-def test_fields_are_computed_once_on_first_access_and_their_maker_is_released() -> None:
+def test_fields_are_computed_once_on_first_access() -> None:
     make = Maker()
     document = later(make)
     assert (document.doc_id, document.metadata, make.n_calls) == ("d", {"year": 2020}, 0)
     assert (document.text, document.sections, document.text, make.n_calls) == ("text", WHOLE.sections, "text", 1)
+
+
+def test_an_unknown_attribute_is_an_error_and_computes_nothing() -> None:
+    make = Maker()
+    for document in (later(make), WHOLE):
+        with pytest.raises(AttributeError, match="'Document' object has no attribute 'txt'"):
+            document.txt  # type: ignore[attr-defined]  # noqa: B018
+    assert make.n_calls == 0
+
+
+def test_the_maker_is_released_after_the_first_access() -> None:
+    make = Maker()
+    document = later(make)
     assert document.text == "text"
     assert not hasattr(document, "_make")
 
@@ -89,14 +102,6 @@ def test_a_deferred_value_compares_prints_copies_and_pickles_like_a_complete_one
     assert replace(later(Maker()), title="new") == replace(WHOLE, title="new")
     for again in (copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))):
         assert again(later(Maker())) == WHOLE
-
-
-def test_an_unknown_attribute_is_an_error_and_computes_nothing() -> None:
-    make = Maker()
-    for document in (later(make), WHOLE):
-        with pytest.raises(AttributeError, match="'Document' object has no attribute 'txt'"):
-            document.txt  # type: ignore[attr-defined]  # noqa: B018
-    assert make.n_calls == 0
 
 
 def test_an_error_of_the_maker_is_raised_on_each_access() -> None:

@@ -69,7 +69,6 @@ def test_a_search_records_encoder_index_and_documents_left_out_but_for_its_query
 ) -> None:
     found = origin_of(index.search(corpus[3]))
     assert found.encoder == FAKE
-    assert found.index is not None
     assert (found.index.path, found.index.n_documents, found.index.generation) == (str(built_folder), 60, 1)
     found = origin_of(index.search("doc003", Request(without="doc004")))
     assert found.is_indexed and found.parameters["without"] == ["doc004"]

@@ -44,7 +44,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> 
 @pytest.fixture(scope="module")
 def index(folder: Path) -> Iterator[Index]:
     with Index.open(folder, encoder=FakeEncoder()) as opened:
-        assert opened.snapshot.generation is not None
         opened.snapshot.generation.ann.nprobe = 1
         yield opened
 

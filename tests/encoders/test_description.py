@@ -203,16 +203,12 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "w.safetensors"
 
 
-def test_weights_come_back(tmp_path: Path) -> None:
+def test_weights_come_back_and_another_precision_applies_to_floating_point_alone(tmp_path: Path) -> None:
     layers = Layers()
     save_weights(layers.state_dict(), tmp_path / "w.safetensors")
     loaded = load_weights(Layers, tmp_path / "w.safetensors")
     assert module_sha256(loaded) == module_sha256(layers)
     assert loaded.linear.weight.requires_grad and loaded.linear.weight.device.type == "cpu"
-
-
-def test_another_precision_applies_to_floating_point_tensors_alone(tmp_path: Path) -> None:
-    layers = Layers()
     layers.largest.fill_(257)  # which bfloat16 does not hold
     save_weights(layers.state_dict(), tmp_path / "w.safetensors", dtype=torch.bfloat16)
     loaded = load_weights(Layers, tmp_path / "w.safetensors")

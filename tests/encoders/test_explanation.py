@@ -156,7 +156,6 @@ def test_both_halves_of_a_fixed_document_vector_count_the_same(bert_folder: Path
     blocks, mask = _blocks(4), torch.ones((1, 4), dtype=torch.bool)
     with torch.inference_mode():
         combined = module.attention(blocks[None], mask)[0] if module.attention else torch.full((4,), 0.25)
-        assert module.document is not None
         expected = (combined + rollout(module.document.attention(blocks))[0]) / 2
         np.testing.assert_allclose(module.block_weights(blocks).numpy(), expected.numpy(), atol=1e-6)
 
@@ -166,7 +165,6 @@ def test_a_half_counts_by_its_share_of_the_squared_length(bert_folder: Path, con
     module = tiny_smith(bert_folder, replace(config, combination=Combination.SUM)).module  # type: ignore[type-var]
     blocks = _blocks(4)
     with torch.inference_mode():
-        assert module.document is not None
         attended = rollout(module.document.attention(blocks))[0].numpy()
         (document,) = module.documents(blocks[None], torch.ones((1, 4), dtype=torch.bool))[0].numpy()
         share = float((document[:32] ** 2).sum())

@@ -241,7 +241,6 @@ def sentences_of(encoder: TdeEncoder, document: Document) -> list[str]:
 
 
 def topics_by_hand(encoder: TdeEncoder, sentence: str, document: str) -> Tensor:
-    assert encoder.module.topics is not None
     model, norm = encoder.module.topics.model, encoder.module.topics.norm
     known = model.vocabulary.bags([sentence]).lengths.item()
     theta = model.shares(model.bags([sentence if known >= 3 else document]))[0]

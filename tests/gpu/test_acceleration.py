@@ -189,7 +189,6 @@ def test_lists_that_fail_the_probe_are_not_used(folder: Path, fault: str, summar
 def test_lists_that_fail_after_the_probe_raise_an_error_with_the_next_step(folder: Path) -> None:
     with IndexSnapshot(folder) as snapshot:
         acceleration = listed(snapshot)
-        assert acceleration.replica is not None
         acceleration.replica.ann.parts = (Wrong(acceleration.replica.ann.parts[0], "out of memory"),)
         with pytest.raises(BudgetExceeded, match="or open the index on the CPU: --device cpu"):
             Index(snapshot, acceleration=acceleration).search("doc0107")

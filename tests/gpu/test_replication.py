@@ -14,6 +14,8 @@ from engine.store.writer import Writer
 from tests.gpu_index import write_index
 from tests.stand_in_gpus import CappedIndex, StandInGpus
 
+pytestmark = pytest.mark.slow
+
 SIZES = [5 + number % 9 for number in range(120)]
 CLONE = "the generation as it is"
 HALVES, BYTES = (f"the lists of the generation with {bits} bits a number" for bits in (16, 8))
@@ -27,7 +29,6 @@ def write(folder: Path, factory: str | None) -> Path:
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("factory", "n_gpus", "names"),
     [
@@ -68,7 +69,6 @@ class Picky(StandInGpus):
         return super().place(index, number)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("refused", "covers_all"), [(0, False), (1, True), (2, True)])
 def test_each_type_holds_every_chunk_that_it_covers(refused: int, covers_all: bool, tmp_path: Path) -> None:
     with IndexSnapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
@@ -80,7 +80,6 @@ def test_each_type_holds_every_chunk_that_it_covers(refused: int, covers_all: bo
         assert (not fresh_chunks(snapshot, replica) and -1 not in found) is covers_all
 
 
-@pytest.mark.slow
 def test_the_summary_names_every_type_that_the_gpu_refused(tmp_path: Path) -> None:
     with IndexSnapshot(write(tmp_path / "x.lm", "IVF8,SQ8")) as snapshot:
         replica, summary = replicate(snapshot, Picky(3))
@@ -91,7 +90,6 @@ def test_the_summary_names_every_type_that_the_gpu_refused(tmp_path: Path) -> No
     )
 
 
-@pytest.mark.slow
 def test_the_free_memory_decides_which_type_is_used(tmp_path: Path) -> None:
     with IndexSnapshot(write(tmp_path / "x.lm", "IVF8,PQ8x4fs")) as snapshot:
         sizes = {option.name: option.size_bytes for option in options(snapshot, StandInGpus())}
@@ -102,7 +100,6 @@ def test_the_free_memory_decides_which_type_is_used(tmp_path: Path) -> None:
         assert replicate(snapshot, StandInGpus(free_bytes=LIST_RESERVE_BYTES + sizes[BYTES] - 1))[0] is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n_chunks", [1, 50, 400, 100_000])
 def test_documents_are_spread_over_the_index(n_chunks: int, tmp_path: Path) -> None:
     with IndexSnapshot(write(tmp_path / "x.lm", None)) as snapshot:

@@ -132,7 +132,6 @@ def test_a_bar_moves_before_the_first_commit(monkeypatch: pytest.MonkeyPatch) ->
 
 def _drawn(progress: BuildProgress, terminal: Terminal) -> list[str]:
     """The lines on the terminal after it is drawn again, without control sequences."""
-    assert progress._bar is not None
     progress._bar.refresh()
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue()).replace("\r", "\n").rstrip("\n").splitlines()
 

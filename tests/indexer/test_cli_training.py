@@ -161,7 +161,6 @@ def test_a_terminal_has_a_bar_with_the_figures() -> None:
         progress.log("valid nDCG@10 after step 8")
         for number in range(9, 21):
             progress(Step(number, 20, 0.25, 1000.0, 0.625))
-            assert progress._bar is not None
             progress._bar.refresh()
     text = stream.getvalue()
     assert text.startswith("papers: 24 documents\n") and "valid nDCG@10 after step 8\n" in text

@@ -94,13 +94,11 @@ def test_vectors_in_the_generation_stay_as_they_were(start: Start) -> None:
     folder = start("IVF4,PQ16x4fs")
     query = FakeEncoder().encode(DOCUMENTS[150:151])[0].chunks
     with IndexSnapshot(folder) as snapshot:
-        assert snapshot.generation is not None
         last = snapshot.generation.through_chunk
         before = dict(zip(*(row[0] for row in snapshot.generation.ann.search(query[:1], 10**6, nprobe=4)), strict=True))
     add(folder, DOCUMENTS[60:70])
     refresh(folder, "IVF4,PQ16x4fs", recall_floor=0.5)
     with IndexSnapshot(folder) as snapshot:
-        assert snapshot.generation is not None
         after = dict(zip(*(row[0] for row in snapshot.generation.ann.search(query[:1], 10**6, nprobe=4)), strict=True))
     assert {one: similarity for one, similarity in after.items() if one <= last} == before
     assert sorted(after) == sorted({*before, *range(last + 1, max(after) + 1)})

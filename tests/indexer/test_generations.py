@@ -56,7 +56,6 @@ def publish(folder: Path, factory: str, recall_floor: float = 0.95) -> NamedRow:
 
 def test_a_flat_generation_and_one_of_float16_are_exact_and_cover_every_chunk(folder: Path) -> None:
     with IndexSnapshot(folder) as snapshot:
-        assert snapshot.generation is not None
         assert snapshot.generation.is_exact
         assert snapshot.generation.ann.n_vectors == snapshot.n_chunks
         assert not snapshot.is_fresh(snapshot.generation.through_chunk).any()

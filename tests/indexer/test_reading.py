@@ -225,7 +225,6 @@ def test_the_process_ends_with_its_caller(tmp_path: Path) -> None:
         "print(reader.pid, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as caller:
-        assert caller.stdout is not None
         pid = int(caller.stdout.readline())
         caller.kill()
     until = time.monotonic() + 30

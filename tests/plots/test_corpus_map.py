@@ -27,10 +27,14 @@ def labels(figure: Plot) -> list[str]:
     return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
 
-def test_documents_stand_where_their_vectors_are_projected(index: Index) -> None:
+def test_documents_stand_where_their_vectors_are_projected_and_axes_state_their_share(index: Index) -> None:
     made = corpus_map(index)
     np.testing.assert_array_equal(made.points, project_vectors(index.snapshot.document_vectors).points)
     assert (made.source, made.n_documents, made.query) == ("document vectors", 60, None)
+    axes = plot_map(index, made).axes[0]
+    assert axes.get_xlabel() == f"component 1: {100 * made.shares[0]:.1f} % of the variance of document vectors"
+    made = corpus_map(index, "doc003", "doc_id = 'doc003'")
+    assert figure_file(plot_map(index, made, result=index.search("doc003", Request(k=1))), "svg").startswith(b"<?xml")
 
 
 def test_an_indexed_query_stands_on_its_own_point(index: Index, words_folder: Path) -> None:
@@ -87,14 +91,6 @@ def test_a_title_is_no_formula(index: Index) -> None:
     hit = replace(result[0], document=make_document("doc013", "text", title=title))
     figure = plot_map(index, corpus_map(index), result=replace(result, hits=(hit,)))
     assert title in figure_file(figure, "svg").decode()
-
-
-def test_axes_state_their_share_of_the_variance_also_of_a_map_of_one_document(index: Index) -> None:
-    made = corpus_map(index)
-    axes = plot_map(index, made).axes[0]
-    assert axes.get_xlabel() == f"component 1: {100 * made.shares[0]:.1f} % of the variance of document vectors"
-    made = corpus_map(index, "doc003", "doc_id = 'doc003'")
-    assert figure_file(plot_map(index, made, result=index.search("doc003", Request(k=1))), "svg").startswith(b"<?xml")
 
 
 @pytest.fixture(scope="module")

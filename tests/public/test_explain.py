@@ -54,7 +54,6 @@ def test_hits_have_the_numbers_of_the_encoder_for_the_stored_texts(explained: In
     result = explained.search(QUERY, Request(k=2, explain="model"))
     targets = [document for hit in result for document in CORPUS if document.doc_id == hit.doc_id]
     for hit, expected in zip(result, explained.encoder.explain(QUERY, targets), strict=True):
-        assert hit.model is not None
         np.testing.assert_allclose(hit.model.pairs, expected.pairs, atol=1e-6)
         assert hit.model.target_chunks == expected.target_chunks
 
@@ -69,7 +68,6 @@ def test_an_indexed_document_is_explained_from_its_stored_text(explained: Index)
     (hit,) = explained.search("fox", Request(k=1, explain="model"))
     by_name = {document.doc_id: document for document in CORPUS}
     (expected,) = explained.encoder.explain(by_name["fox"], [by_name[hit.doc_id]])
-    assert hit.model is not None
     np.testing.assert_allclose(hit.model.pairs, expected.pairs, atol=1e-6)
 
 
@@ -92,7 +90,6 @@ def test_json_has_the_numbers_with_spans_and_follows_the_schema(explained: Index
     assert values["provenance"]["parameters"]["explain"] == "model"
     for hit, given in zip(result, values["hits"], strict=True):
         model = given["model"]
-        assert hit.model is not None
         assert model["pairs"] == hit.model.pairs.tolist()
         assert sum(map(sum, model["pairs"])) == pytest.approx(model["total"], abs=1e-5)
         for side, document in (("query", QUERY), ("target", hit.document)):
@@ -110,7 +107,6 @@ def test_json_has_the_numbers_with_spans_and_follows_the_schema(explained: Index
 def test_table_and_report_show_the_pairs_beside_the_evidence(explained: Index) -> None:
     result = explained.search(QUERY, Request(k=1, explain="model"))
     model = result[0].model
-    assert model is not None
     i, j = np.unravel_index(int(model.pairs.argmax()), model.pairs.shape)
     heading = result[0].document.sections[int(j)].heading
     table, report = str(result), result.to_html()

@@ -41,7 +41,7 @@ def test_included_files_stand_in_their_places(tmp_path: Path) -> None:
     assert "missing_files" not in document.metadata
 
 
-def test_macros_of_an_included_preamble_are_expanded(tmp_path: Path) -> None:
+def test_macros_of_an_included_preamble_and_of_a_style_beside_the_document_are_expanded(tmp_path: Path) -> None:
     main = folder_of(
         tmp_path,
         main=r"\input{macros}\title{\sys{} report}\begin{document}We built \sys.\end{document}",
@@ -49,9 +49,6 @@ def test_macros_of_an_included_preamble_are_expanded(tmp_path: Path) -> None:
     )
     document = read_document(main)
     assert (document.title, document.text) == ("LongMatch report", "LongMatch report\n\nWe built LongMatch.")
-
-
-def test_macros_of_a_style_beside_the_document_are_expanded(tmp_path: Path) -> None:
     main = folder_of(
         tmp_path, main=r"\usepackage[x]{own, none,layout} The \sys{} and \lock{oak}. \lstinputlisting{none.c}"
     )

@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 
 from engine.readers.markdown import plain, read
+from tests.cases import cases
 
 BODY = "A sentence of the body that is long enough. " * 6
 
 
-def test_atx_and_setext_headings_make_sections() -> None:
+def test_headings_make_sections_but_not_those_in_code_lists_and_quotes() -> None:
     text = f"# One\n\n{BODY}\n\nTwo\n---\n\n{BODY}\n\n## Three ##\n\n{BODY}\n"
     document = read(text.encode(), "a.md", "a.md")
     assert [section.path for section in document.sections] == [("One",), ("One", "Two"), ("One", "Three")]
     assert document.text == text
     assert document.text[document.sections[1].start :].startswith("Two\n---")
-
-
-def test_headings_in_code_lists_and_quotes_are_text() -> None:
     text = f"# Real\n\n```\n# no\n```\n\n> # no\n\n- # no\n\n    # no\n\n{BODY}"
     assert [section.path for section in read(text.encode(), "a", "a.md").sections] == [("Real",)]
+    document = read(f"# One\r\n\r\n{BODY}\r\n\r\n# Two\r\n\r\n{BODY}".encode(), "a", "a.md")
+    assert document.text[document.sections[1].start :].startswith("# Two\n")
 
 
 def test_front_matter_is_metadata() -> None:
@@ -34,9 +34,17 @@ def test_front_matter_is_metadata() -> None:
     assert document.text == f"# Other\n\n{BODY}"
 
 
-def test_the_title_is_the_first_heading_of_level_one() -> None:
-    assert read(b"## Sub\n\n# Main\n\ntext", "a", "a.md").title == "Main"
-    assert read(b"## Sub\n\ntext", "a", "x/notes.md").title == "notes"
+@cases(
+    "source, title",
+    {
+        "the first heading of level one": ("## Sub\n\n# Main\n\ntext", "Main"),
+        "without one the name of the file": ("## Sub\n\ntext", "notes"),
+        "an unclosed front matter is text": ("---\ntitle: x\n\nbody", "notes"),
+    },
+)
+def test_the_title_of_a_note(source: str, title: str) -> None:
+    document = read(source.encode(), "a", "x/notes.md")
+    assert (document.title, document.metadata) == (title, {})
 
 
 def test_a_note_of_obsidian_shows_the_words_of_its_links() -> None:
@@ -66,21 +74,10 @@ def test_tags_within_a_note_of_obsidian_join_those_of_its_front_matter(tmp_path:
     assert read(note.encode(), "a", str(tmp_path / "Weir.md")).metadata == {"tags": "rivers, locks"}
 
 
-def test_an_unclosed_front_matter_is_text() -> None:
-    document = read(b"---\ntitle: x\n\nbody", "a", "a.md")
-    assert document.title == "a"
-    assert document.metadata == {}
-
-
 def test_titles_lose_their_markup() -> None:
     assert plain(r"**The `f(a[0][1])`** of [x](http://y) and snake_case *now* \# {#id}") == (
         "The f(a[0][1]) of x and snake_case now #"
     )
-
-
-def test_offsets_hold_with_windows_newlines() -> None:
-    document = read(f"# One\r\n\r\n{BODY}\r\n\r\n# Two\r\n\r\n{BODY}".encode(), "a", "a.md")
-    assert document.text[document.sections[1].start :].startswith("# Two\n")
 
 
 def test_a_text_of_very_many_lines_is_scanned_for_headings() -> None:

@@ -48,7 +48,6 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> Chart:
 
 def test_a_cell_has_the_sentence_its_words_and_its_contribution(chart: Chart) -> None:
     cell = chart.rows[0].cells[0]
-    assert cell is not None
     assert cell.text == "Old foxes cross the wide river at night."
     assert (cell.section, cell.pages, cell.similarity) == ("Rivers", "", None)
     marked = {text for text, is_marked in cell.quote.runs() if is_marked}
@@ -68,7 +67,6 @@ def test_a_row_that_matches_nothing_or_less_than_the_least_contribution_is_empty
 
 def test_a_cell_that_does_not_stand_out_from_unrelated_documents_is_empty(chart: Chart) -> None:
     cell = chart.rows[0].cells[0]
-    assert cell is not None
     at_the_floor = cell.contribution  # the other section is too short to be counted
     for share, is_shown in ((0.9, True), (1.1, False)):
         floor = Floor(0.0, 0.0, share * at_the_floor)

@@ -75,7 +75,6 @@ def test_a_filter_costs_no_recall(
     monkeypatch.setattr(neighbours_module, "SCAN_BELOW_CHUNKS", 0)
     monkeypatch.setattr(neighbours_module, "SCAN_BELOW_SHARE", 0.0)
     with Index.open(coded_folder, encoder=FakeEncoder()) as index:
-        assert index.snapshot.generation is not None
         index.snapshot.generation.ann.nprobe = nprobe
         without_filter = found_share(index, None, exact_hits[None])
         assert without_filter > 0.8
@@ -106,7 +105,6 @@ def test_lists_that_are_exhausted_are_not_searched_again(
     """A list holds some 120 chunks."""
     monkeypatch.setattr(neighbours_module, "FULL_QUERY_CHUNKS", 1)
     with IndexSnapshot(coded_folder) as snapshot:
-        assert snapshot.generation is not None
         counting = CountingIndex(snapshot.generation.ann, nprobe)
         generation = replace(snapshot.generation, ann=counting)
         query = Query(QUERY, as_stored(FakeEncoder().encode([QUERY])[0]))
@@ -117,7 +115,6 @@ def test_lists_that_are_exhausted_are_not_searched_again(
 @pytest.mark.parametrize(("n_chunks", "nprobe"), [(1, 32), (4, 20), (7, 11), (40, 2), (55, 2)])
 def test_a_query_of_few_chunks_looks_into_more_lists_for_each(coded_folder: Path, n_chunks: int, nprobe: int) -> None:
     with IndexSnapshot(coded_folder) as snapshot:
-        assert snapshot.generation is not None
         counting = CountingIndex(snapshot.generation.ann, 2)
         lists = CandidateLists(snapshot, replace(snapshot.generation, ann=counting))
         queries = snapshot.chunk_vectors(np.arange(snapshot.n_documents))[0][:n_chunks]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -49,6 +50,19 @@ def built(folder: Path, corpus: list[Document], encode: EncodeNow, encoder: Fake
     return folder
 
 
+@pytest.fixture(scope="module")
+def built_later(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        few_first_vectors(patch)
+        return built(tmp_path_factory.mktemp("later") / "x.lm", make_corpus(N), "later")
+
+
+@pytest.fixture
+def folder(built_later: Path, tmp_path: Path) -> Path:
+    """An index of a corpus of which a sample has vectors."""
+    return Path(shutil.copytree(built_later, tmp_path / "x.lm"))
+
+
 def opened(folder: Path, encoder: FakeEncoder | None = None, **options: bool) -> Index:
     return Index.open(folder, encoder=encoder or FakeEncoder(), **options)  # type: ignore[arg-type]
 
@@ -91,7 +105,6 @@ def test_later_encodes_a_sample_and_then_the_best_candidates(tmp_path: Path, cor
     with opened(folder, searching := FakeEncoder()) as index:
         result = index.search(corpus[7], Request(k=5, candidates=5, with_itself=True))
     assert searching.encoded == [corpus[7].doc_id, *[name for name in wanted if name not in before]]
-    assert result.encoding is not None
     assert (result.encoding.n_candidates, result.encoding.n_encoded) == (5, 5)
     assert result.encoding.n_missing == N - len(encoded_documents(folder))
     assert result.encoding.tokens_missing > 0
@@ -103,8 +116,7 @@ def test_later_encodes_a_sample_and_then_the_best_candidates(tmp_path: Path, cor
     assert verify(folder) == []
 
 
-def test_a_hit_that_its_query_encoded_was_read(tmp_path: Path, corpus: list[Document]) -> None:
-    folder = built(tmp_path / "x.lm", corpus, "later")
+def test_a_hit_that_its_query_encoded_was_read(folder: Path, corpus: list[Document]) -> None:
     before = encoded_documents(folder)
     for _ in range(2):  # encoded for this query, and then read from the shards
         with opened(folder) as index:
@@ -113,20 +125,17 @@ def test_a_hit_that_its_query_encoded_was_read(tmp_path: Path, corpus: list[Docu
         assert added and all(0 < hit.coverage.tokens_read == hit.coverage.tokens_total for hit in added)
 
 
-def test_documents_encoded_for_one_query_are_not_encoded_again(tmp_path: Path, corpus: list[Document]) -> None:
-    folder = built(tmp_path / "x.lm", corpus, "later")
+def test_documents_encoded_for_one_query_are_not_encoded_again(folder: Path, corpus: list[Document]) -> None:
     with opened(folder) as index:
         first, again = (ranks(index.search(corpus[7], Request(k=9, with_itself=True))) for _ in range(2))
     with opened(folder, encoder := FakeEncoder()) as index:
         reopened = index.search(corpus[7], Request(k=9, with_itself=True))
     assert encoder.encoded == [corpus[7].doc_id]  # the query alone
     assert first == again == ranks(reopened)
-    assert reopened.encoding is not None
     assert reopened.encoding.n_encoded_now == 0
 
 
-def test_other_scores_stay_when_a_document_is_encoded(tmp_path: Path, corpus: list[Document]) -> None:
-    folder = built(tmp_path / "x.lm", corpus, "later")
+def test_other_scores_stay_when_a_document_is_encoded(folder: Path, corpus: list[Document]) -> None:
     with opened(folder) as index:
         none = {hit.doc_id: hit for hit in index.search(corpus[7], Request(k=N, candidates=0, with_itself=True)).hits}
         some = {hit.doc_id: hit for hit in index.search(corpus[7], Request(k=N, candidates=3, with_itself=True)).hits}
@@ -173,8 +182,7 @@ def test_words_alone_become_an_index_of_all(tmp_path: Path, corpus: list[Documen
     assert verify(words) == []
 
 
-def test_a_query_beside_a_writer_keeps_its_vectors_for_itself(tmp_path: Path, corpus: list[Document]) -> None:
-    folder = built(tmp_path / "x.lm", corpus, "later")
+def test_a_query_beside_a_writer_keeps_its_vectors_for_itself(folder: Path, corpus: list[Document]) -> None:
     with opened(folder, store=False) as index:
         expected = ranks(index.search(corpus[7], Request(with_itself=True)))
     before, lines = encoded_documents(folder), list[str]()
@@ -186,18 +194,15 @@ def test_a_query_beside_a_writer_keeps_its_vectors_for_itself(tmp_path: Path, co
     assert len(lines) == 2  # the second search had nothing to encode
 
 
-def test_an_index_that_cannot_be_written_is_searched(tmp_path: Path, corpus: list[Document]) -> None:
-    folder = built(tmp_path / "x.lm", corpus, "later")
+def test_an_index_that_cannot_be_written_is_searched(folder: Path, corpus: list[Document]) -> None:
     (folder / "writer.lock").unlink()
     (folder / "writer.lock").mkdir()  # nobody can take the lock
     with opened(folder) as index:
         result = index.search(corpus[7], Request(with_itself=True))
-    assert result.encoding is not None
     assert result.encoding.n_encoded == result.encoding.n_candidates == 20
 
 
-def test_many_queries_at_once_agree(tmp_path: Path, corpus: list[Document]) -> None:
-    folder = built(tmp_path / "x.lm", corpus, "later")
+def test_many_queries_at_once_agree(folder: Path, corpus: list[Document]) -> None:
     with opened(folder, store=False) as index:
         expected = {one.doc_id: ranks(index.search(one, Request(candidates=9, with_itself=True))) for one in corpus[:1]}
     found: dict[str, list[tuple[str, float]]] = {}
@@ -216,18 +221,15 @@ def test_many_queries_at_once_agree(tmp_path: Path, corpus: list[Document]) -> N
     assert verify(folder) == []
 
 
-def test_tokens_are_a_limit(tmp_path: Path, corpus: list[Document]) -> None:
-    folder = built(tmp_path / "x.lm", corpus, "later")
+def test_tokens_are_a_limit(folder: Path, corpus: list[Document]) -> None:
     with opened(folder) as index:
         result = index.search(corpus[7], Request(candidates=20, encode_tokens=1, with_itself=True))
-    assert result.encoding is not None
     assert result.encoding.n_encoded_now == 1
     assert result.encoding.n_encoded < result.encoding.n_candidates == 20
 
 
 @pytest.mark.slow
-def test_documents_that_queries_wanted_are_encoded_first(tmp_path: Path, corpus: list[Document]) -> None:
-    folder = built(tmp_path / "x.lm", corpus, "later")
+def test_documents_that_queries_wanted_are_encoded_first(folder: Path, corpus: list[Document]) -> None:
     wanted = best_by_words(folder, corpus[50], 50)
     with opened(folder) as index:
         index.search(corpus[50], Request(candidates=2, with_itself=True))
@@ -252,8 +254,7 @@ def test_a_stopped_run_is_continued(tmp_path: Path, corpus: list[Document], monk
     assert encoded_documents(folder) == {one.doc_id for one in corpus}
 
 
-def test_an_indexed_document_without_vectors_is_a_query(tmp_path: Path, corpus: list[Document]) -> None:
-    folder = built(tmp_path / "x.lm", corpus, "later")
+def test_an_indexed_document_without_vectors_is_a_query(folder: Path, corpus: list[Document]) -> None:
     name = sorted(set(names.doc_id for names in corpus) - encoded_documents(folder))[0]
     with opened(folder) as index:
         result = index.search(name, Request(k=3))
@@ -287,8 +288,7 @@ def test_a_damaged_shard_of_words_loses_no_document(tmp_path: Path, corpus: list
     assert verify(tmp_path / "x.lm") == []
 
 
-def test_a_filter_holds_for_candidates_too(tmp_path: Path, corpus: list[Document]) -> None:
-    folder = built(tmp_path / "x.lm", corpus, "later")
+def test_a_filter_holds_for_candidates_too(folder: Path, corpus: list[Document]) -> None:
     before = encoded_documents(folder)
     with opened(folder) as index:
         result = index.search(corpus[8], Request(where="topic = 3", with_itself=True))

@@ -157,7 +157,6 @@ def test_other_centred_lines_are_not_headings(block: str) -> None:
 )  # fmt: skip
 def test_numbers_are_read(line: str, kind: LineKind, number: tuple[int, ...], level: int, title: str) -> None:
     numbered = parse(line)
-    assert numbered is not None
     assert (numbered.kind, numbered.number, numbered.level, numbered.title) == (kind, number, level, title)
 
 

@@ -114,7 +114,7 @@ def test_gradients_of_the_second_stage_are_those_of_the_encoder_inside(bert_fold
             assert weight.grad is None and not weight.requires_grad
 
 
-def test_the_first_stage_reads_each_document_once(counting: Counting) -> None:
+def test_the_first_stage_reads_each_document_once_also_those_with_the_same_id(counting: Counting) -> None:
     frozen = FrozenFirstStage(counting)
     counting.read.clear()
     documents = segmented(counting)
@@ -122,6 +122,11 @@ def test_the_first_stage_reads_each_document_once(counting: Counting) -> None:
     for kept in ([0], [1, 3], [2, 0]):
         frozen.states([keep_chunks(document, kept) for document in documents])
     assert counting.read == [document.doc_id for document in DOCUMENTS]
+    texts = ("the quick brown fox", "the brown quick fox")
+    one, other = (counting.segment(make_document("same", text)) for text in texts)
+    assert one.chunks == other.chunks
+    states = [frozen.states([document])[0] for document in (one, other, one)]
+    assert torch.equal(states[0], states[2]) and not torch.equal(states[0], states[1])
 
 
 def test_a_part_of_a_document_has_the_states_of_its_chunks(counting: Counting) -> None:
@@ -130,15 +135,6 @@ def test_a_part_of_a_document_has_the_states_of_its_chunks(counting: Counting) -
     part = FrozenFirstStage(counting).states([keep_chunks(document, [3, 1])])[0]
     torch.testing.assert_close(part, whole[[1, 3]], atol=1e-3, rtol=0)
     assert part.dtype == torch.float32
-
-
-def test_different_documents_with_the_same_id_have_different_states(counting: Counting) -> None:
-    frozen = FrozenFirstStage(counting)
-    texts = ("the quick brown fox", "the brown quick fox")
-    one, other = (counting.segment(make_document("same", text)) for text in texts)
-    assert one.chunks == other.chunks
-    states = [frozen.states([document])[0] for document in (one, other, one)]
-    assert torch.equal(states[0], states[2]) and not torch.equal(states[0], states[1])
 
 
 def test_saving_writes_the_encoder_inside(bert_folder: Path, tmp_path: Path) -> None:

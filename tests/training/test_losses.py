@@ -89,7 +89,6 @@ def test_supervised_contrastive_equals_the_equation(seed: int, n_vectors: int, s
     found = supervised_contrastive(vectors, positives, temperature=0.5, ignored=ignored)
     assert found.item() == pytest.approx(supervised_contrastive_by_hand(vectors.detach(), positives, 0.5, ignored))
     found.backward()
-    assert vectors.grad is not None
     assert vectors.grad.isfinite().all()
 
 
@@ -137,7 +136,6 @@ def test_the_ranking_loss_equals_the_equation(seed: int, share: float, left_out:
     found = ranking_loss(scores, positives, excluded, temperature=0.3)
     assert found.item() == pytest.approx(ranking_by_hand(scores.detach(), positives, excluded, 0.3))
     found.backward()
-    assert scores.grad is not None
     assert scores.grad.isfinite().all()
 
 
@@ -286,7 +284,6 @@ def test_softening_gives_similarities_below_the_threshold_a_gradient_and_little_
     margins.sum().backward()
     assert (margins.diff() >= 0).all()
     assert margins[[0, -1]].tolist() == [0, 1]
-    assert similarities.grad is not None
     assert similarities.grad.isfinite().all()
     assert (similarities.grad[1:4] > 0).all()
     similarities = torch.linspace(-1, 1, 50)

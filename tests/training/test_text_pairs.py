@@ -98,7 +98,6 @@ def test_the_classification_part_is_the_cross_entropy_of_the_pair_head(task: Tex
 
 @torch.no_grad()
 def test_the_topic_part_is_the_mean_loss_of_texts_and_of_their_sentences(task: TextPairs) -> None:
-    assert task.module.topics is not None
     model, batch = task.module.topics.model, task.batch(2)
     texts = [model.loss(model.bags([text.document.text])).item() for text in batch.texts]
     sentences = [
@@ -258,7 +257,6 @@ def test_fitting_topics_changes_the_topic_model_alone_and_separates_both_vocabul
     assert not encoder.module.training and encoder.fingerprint != before
     assert all(torch.equal(value, kept[name]) for name, value in (head | backbone).items())
     assert losses[0] > 2.4 > 2.1 > losses[-1]  # log 12 = 2.5 at the start, log 5 to log 7 at best
-    assert encoder.module.topics is not None
     assert {frozenset(words) & frozenset(ANIMALS) for words in encoder.module.topics.model.top_words(5)} == {
         frozenset(ANIMALS),
         frozenset(),

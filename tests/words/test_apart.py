@@ -139,7 +139,7 @@ def test_joined_tables_have_counts_by_kind_of_section_if_all_of_them_do() -> Non
     assert join([tables, WordTables(tables.words, tables.pairs)]).apart is None
 
 
-def test_packing_keeps_counts_by_kind_of_section() -> None:
+def test_packing_keeps_counts_by_kind_of_section_and_many_queries_score_like_one() -> None:
     tables = three_documents()
     again = unpacked(pack(tables)).apart
     assert tables.apart is not None and again is not None
@@ -147,10 +147,6 @@ def test_packing_keeps_counts_by_kind_of_section() -> None:
         np.testing.assert_array_equal(getattr(again, name), getattr(tables.apart, name))
     np.testing.assert_array_equal(again.counts.words.terms, tables.apart.counts.words.terms)
     np.testing.assert_array_equal(again.counts.pairs.counts, tables.apart.counts.pairs.counts)
-
-
-def test_many_queries_score_remaining_counts_like_one() -> None:
-    tables = three_documents()
     query = ones(tables, "words")
     for row in scores_of_many([query] * 9, kept(tables, "words", 3)):
         np.testing.assert_array_equal(row, scores(query, kept(tables, "words", 3)))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; install it: apt-get install chromium"),
 ]
@@ -87,7 +88,6 @@ def hits(page: Page) -> list[str]:
     return [one.inner_text().partition("\n")[0] for one in page.query_selector_all("article.hit h3 a")]
 
 
-@pytest.mark.slow
 def test_page_report_json_and_python_show_the_same_numbers(page: Page, folder: Path) -> None:
     search_file(page)
     with page.expect_download() as download:
@@ -115,7 +115,6 @@ def contributions(hit: dict[str, Any]) -> list[float]:
     return [part["contribution"] for part in hit["parts"]]
 
 
-@pytest.mark.slow
 def test_a_link_to_an_indexed_document_shows_the_same_result(page: Page, browser: Browser, base: str) -> None:
     page.check("text=From the index")
     page.fill("#doc", "eip-3074.md")
@@ -134,7 +133,6 @@ def test_a_link_to_an_indexed_document_shows_the_same_result(page: Page, browser
         assert seen == Seen()
 
 
-@pytest.mark.slow
 def test_a_file_or_text_leaves_no_trace_in_the_address(page: Page, base: str) -> None:
     search_file(page)
     assert page.url == base and not page.is_visible("#copy")
@@ -145,7 +143,6 @@ def test_a_file_or_text_leaves_no_trace_in_the_address(page: Page, base: str) ->
     assert page.url == base
 
 
-@pytest.mark.slow
 def test_containment_weights_and_diversity_give_the_scores_of_python(page: Page, folder: Path) -> None:
     page.click("text=More options")
     page.select_option("#mode", "containment")
@@ -163,7 +160,6 @@ def test_containment_weights_and_diversity_give_the_scores_of_python(page: Page,
     assert (page.input_value("#weights"), page.is_checked("#diversify")) == ("motivation=3", True)
 
 
-@pytest.mark.slow
 def test_novelty_is_that_of_python_and_has_a_link_and_a_report(page: Page, folder: Path, base: str) -> None:
     page.click("text=More options")
     page.fill("#weights", "body=2")
@@ -188,7 +184,6 @@ def test_novelty_is_that_of_python_and_has_a_link_and_a_report(page: Page, folde
     assert str(folder.parent) not in report
 
 
-@pytest.mark.slow
 def test_back_and_forward_move_between_results(page: Page) -> None:
     search_file(page)
     page.click("#q1-h1-title a")
@@ -205,7 +200,6 @@ def test_back_and_forward_move_between_results(page: Page) -> None:
     assert "id=" in page.url
 
 
-@pytest.mark.slow
 def test_back_returns_to_a_result_of_a_file(page: Page) -> None:
     search_file(page)
     first = hits(page)
@@ -222,7 +216,6 @@ def test_back_returns_to_a_result_of_a_file(page: Page) -> None:
     page.wait_for_selector(".panel >> text=Search with a whole document")
 
 
-@pytest.mark.slow
 def test_conditions_are_suggested_from_the_catalog(page: Page) -> None:
     page.click("text=Add a condition")
     page.select_option("#field", "status")
@@ -238,7 +231,6 @@ def test_conditions_are_suggested_from_the_catalog(page: Page) -> None:
     assert page.input_value("#where") == "status = 'Stagnant' and title like '%it''s%'"
 
 
-@pytest.mark.slow
 def test_a_click_on_a_value_adds_it_to_the_filter(page: Page) -> None:
     search_file(page)
     page.click("article:has-text('eip-5806.txt') button[data-field=status]")
@@ -246,7 +238,6 @@ def test_a_click_on_a_value_adds_it_to_the_filter(page: Page) -> None:
     assert page.input_value("#where") == "status = 'Stagnant'" and "where=status" in page.url
 
 
-@pytest.mark.slow
 def test_documents_of_the_index_are_suggested_by_title(page: Page) -> None:
     page.check("text=From the index")
     page.fill("#doc", "delegate tra")
@@ -254,7 +245,6 @@ def test_documents_of_the_index_are_suggested_by_title(page: Page) -> None:
     assert page.locator("#docs option").get_attribute("value") == "eip-5806.txt"
 
 
-@pytest.mark.slow
 def test_a_dropped_file_is_searched(page: Page) -> None:
     page.evaluate(
         """() => {
@@ -268,7 +258,6 @@ def test_a_dropped_file_is_searched(page: Page) -> None:
     assert page.inner_text("#chosen").startswith("draft.txt") and len(hits(page)) == 6
 
 
-@pytest.mark.slow
 def test_pages_of_hits_join(page: Page) -> None:
     search_file(page)
     whole = numbers(page.content())
@@ -285,7 +274,6 @@ def test_pages_of_hits_join(page: Page) -> None:
     assert page.is_disabled("#next")
 
 
-@pytest.mark.slow
 def test_stop_ends_a_search_and_the_next_one_runs(browser: Browser, tmp_path: Path) -> None:
     encoder = HeldEncoder()
     encoder.release.set()
@@ -307,7 +295,6 @@ def test_stop_ends_a_search_and_the_next_one_runs(browser: Browser, tmp_path: Pa
         assert len(hits(page)) > 0 and seen == Seen()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "shown"),
     [("year >=", "filter"), ("yeer = 1", "no document has the field 'yeer'"), ("title = '", "filter")],
@@ -325,7 +312,6 @@ def test_an_error_names_what_is_wrong_with_the_filter(browser: Browser, base: st
         assert all("status of 400" in one for one in seen.logged) and not seen.outside
 
 
-@pytest.mark.slow
 def test_a_search_continues_when_the_description_of_the_index_arrives(browser: Browser, base: str) -> None:
     held: dict[str, Route] = {}
     with opened_page(browser, base) as (page, seen):
@@ -350,7 +336,6 @@ def test_an_empty_form_is_explained(page: Page) -> None:
     assert "No file is chosen" in page.inner_text("#problem")
 
 
-@pytest.mark.slow
 def test_a_file_that_cannot_be_read_is_named_with_a_next_step(browser: Browser, base: str, tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text(" ")
@@ -363,7 +348,6 @@ def test_a_file_that_cannot_be_read_is_named_with_a_next_step(browser: Browser, 
         assert all("status of 422" in one for one in seen.logged) and not seen.outside
 
 
-@pytest.mark.slow
 def test_a_file_over_the_limit_is_not_sent(browser: Browser, folder: Path, tmp_path: Path) -> None:
     large = tmp_path / "large.txt"
     large.write_text("word " * 1_000)
@@ -376,7 +360,6 @@ def test_a_file_over_the_limit_is_not_sent(browser: Browser, folder: Path, tmp_p
         assert seen == Seen()
 
 
-@pytest.mark.slow
 def test_a_server_with_a_token_is_searched_after_the_token_is_entered(browser: Browser, folder: Path) -> None:
     guarded = ServerSettings(port=0, threads=1, token=TOKEN)
     with served_page(folder, guarded) as base, opened_page(browser, base) as (page, seen):
@@ -394,7 +377,6 @@ def test_a_server_with_a_token_is_searched_after_the_token_is_entered(browser: B
         assert TOKEN not in page.url
 
 
-@pytest.mark.slow
 def test_the_page_is_used_with_the_keyboard_alone(page: Page) -> None:
     page.keyboard.press("/")
     page.keyboard.press("ArrowRight")
@@ -439,7 +421,6 @@ LOOKS = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.slow
 @LOOKS
 def test_nothing_overflows_and_axe_finds_nothing(
     browser: Browser, base: str, short_draft: Path, width: int, scheme: str, by_axe: bool
@@ -470,7 +451,6 @@ def test_nothing_overflows_and_axe_finds_nothing(
         assert seen == Seen()
 
 
-@pytest.mark.slow
 @LOOKS
 def test_nothing_in_a_report_overflows_and_axe_finds_nothing(
     browser: Browser, folder: Path, short_draft: Path, tmp_path: Path, width: int, scheme: str, by_axe: bool
@@ -493,7 +473,6 @@ def test_nothing_in_a_report_overflows_and_axe_finds_nothing(
             assert seen == Seen()
 
 
-@pytest.mark.slow
 def test_pictures_of_the_page_have_the_names_of_the_tutorial(browser: Browser, base: str, tmp_path: Path) -> None:
     take_pictures(browser, base, DRAFT, tmp_path)
     kept = ROOT / "docs/pictures"
