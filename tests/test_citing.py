@@ -142,9 +142,7 @@ def test_a_filter_by_no_work_is_refused(opinions: tuple[Path, Path], where: Any)
         index.search("schools", where=where)
 
 
-def test_a_look_up_of_a_work_can_be_ended_and_few_are_kept(
-    opinions: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_up_can_be_ended_and_few_are_kept(opinions: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "_WORKS", 2)
 
     def end(n_bytes: int) -> None:

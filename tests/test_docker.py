@@ -94,9 +94,7 @@ def test_a_target_is_copied_from_its_builder(target: str) -> None:
     assert f"FROM builder AS builder-{target}\n" in DOCKERFILE
 
 
-def test_the_entry_point_is_the_command_no_root_runs_it_and_the_last_stage_is_the_default(
-    project: configparser.ConfigParser,
-) -> None:
+def test_the_last_stage_runs_the_command_without_root(project: configparser.ConfigParser) -> None:
     assert steps("ENTRYPOINT") == ['["longmatch"]']
     assert "longmatch = indexer.cli:main" in project["options.entry_points"]["console_scripts"]
     assert steps("USER") == ["1000"]

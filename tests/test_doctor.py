@@ -10,9 +10,7 @@ from engine.errors import EngineError
 from engine.machine import examine, try_search
 
 
-def test_devices_that_compute_what_the_cpu_computes_are_well_and_others_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_devices_that_compute_as_the_cpu_are_well_and_others_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert try_search(["cpu", "cpu"]).startswith("as on the CPU within ")
     monkeypatch.setattr(scan_module, "_products", lambda rows, halves: 0.99 * (rows.float() @ halves.float()))
     with pytest.raises(EngineError, match=r"^GPUs are up to 1e-02 of a similarity off the CPU; search there"):
@@ -28,9 +26,7 @@ def test_without_a_gpu_the_doctor_reports_that_the_cpu_searches() -> None:
     pytest.fail("gpu search was not looked at")
 
 
-def test_what_is_installed_is_reported_and_other_parameters_than_the_published_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_installed_is_reported_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     checks = {check.name: check for check in examine()}
     assert all(check.is_well for check in checks.values())
     assert list(checks)[-3:] == ["faiss", "encoder", "gpu"]

@@ -37,9 +37,7 @@ def test_documents_vectors_and_counts_are_those_that_were_indexed(index: Index, 
     np.testing.assert_allclose(vectors, [one.document for one in FakeEncoder().encode(corpus)], atol=1e-3)
 
 
-def test_a_section_matrix_holds_the_cosine_of_each_pair_by_document_and_by_id(
-    index: Index, corpus: list[Document]
-) -> None:
+def test_a_section_matrix_holds_the_cosine_of_each_pair(index: Index, corpus: list[Document]) -> None:
     matrix = index.section_matrix(corpus[4], "doc009")
     one, other = FakeEncoder().encode([corpus[4], corpus[9]])
     by_hand = [[float(a @ b) for b in other.sections] for a in one.sections]
@@ -51,9 +49,7 @@ def test_a_section_matrix_holds_the_cosine_of_each_pair_by_document_and_by_id(
     assert index.section_matrix(query, "doc002").cosines.shape == (2, 3)
 
 
-def test_a_stored_query_has_the_chunk_vectors_spans_and_coverage_of_its_document(
-    index: Index, corpus: list[Document]
-) -> None:
+def test_a_stored_query_has_vectors_and_spans_of_its_document(index: Index, corpus: list[Document]) -> None:
     query = index.stored_query("doc004")
     encoded = FakeEncoder().encode([corpus[4]])[0]
     assert query.vectors.chunk_spans == encoded.chunk_spans

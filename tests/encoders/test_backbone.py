@@ -27,9 +27,7 @@ def backbone(bert_folder: Path) -> Backbone:
     return Backbone(bert_folder, device="cpu", dtype=torch.float32)
 
 
-def test_a_vector_is_the_unit_mean_of_the_hidden_states_and_no_sequences_have_none(
-    backbone: Backbone, bert_folder: Path
-) -> None:
+def test_a_vector_is_the_unit_mean_of_the_hidden_states(backbone: Backbone, bert_folder: Path) -> None:
     ids = backbone.tokenizer.tokenize(["the quick brown fox"])[0][0]
     full = torch.tensor([[*backbone.tokenizer.prefix, *ids, *backbone.tokenizer.suffix]])
     with torch.inference_mode():
@@ -83,7 +81,7 @@ def test_saving_writes_what_was_loaded(backbone: Backbone, tmp_path: Path) -> No
     assert np.array_equal(saved.encode([ids], 64), backbone.encode([ids], 64))
 
 
-def test_a_masked_language_model_is_a_backbone_without_its_head(
+def test_a_masked_language_model_is_read_without_its_head(
     backbone: Backbone, bert_folder: Path, tmp_path: Path
 ) -> None:
     model = BertForMaskedLM(backbone.model.config)

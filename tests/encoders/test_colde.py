@@ -307,9 +307,7 @@ def test_chunks_are_numbered_by_section_and_place() -> None:
         ([[5], [6]], 1, [11]),
     ],
 )
-def test_neighbouring_sections_make_parts_of_like_size(
-    sections: list[list[int]], n_parts: int, expected: list[int]
-) -> None:
+def test_neighbours_make_parts_of_like_size(sections: list[list[int]], n_parts: int, expected: list[int]) -> None:
     parts = split_sections(sections_of(*sections), n_parts, 5, refill=False)
     assert [sum(len(ids) for ids in part) for part in parts] == expected
 

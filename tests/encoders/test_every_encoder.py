@@ -175,9 +175,7 @@ def test_chunks_lie_in_their_sections_and_show_their_tokens(case: Case, document
             assert pieces == shown or not shown.isascii()
 
 
-def test_coverage_counts_the_tokens_of_the_chunks_which_at_full_coverage_are_all_in_order(
-    case: Case, documents: list[Document]
-) -> None:
+def test_coverage_counts_the_tokens_of_chunks_which_hold_all_in_order(case: Case, documents: list[Document]) -> None:
     tokenizer = tokenizer_of(case.encoder)
     for document, encoded in zip(documents, case.encoded, strict=True):
         bodies = [document.text[section.start : section.stop] for section in document.sections]
@@ -206,9 +204,7 @@ def test_one_word_is_a_document(case: Case, text: str) -> None:
     np.testing.assert_allclose(np.linalg.norm([encoded.document, encoded.chunks[0]], axis=1), 1, atol=1e-5)
 
 
-def test_identical_documents_score_one_others_less_and_none_have_no_vectors(
-    case: Case, documents: list[Document]
-) -> None:
+def test_identical_documents_score_one_and_others_less(case: Case, documents: list[Document]) -> None:
     one, other = case.encoder.encode([documents[0], replace(documents[0], doc_id="copy")])
     assert float(one.document @ other.document) == pytest.approx(1, abs=1e-6)
     assert float(one.document @ case.encoded[1].document) < 0.9999
@@ -452,9 +448,7 @@ def test_search_with_every_encoder_finds_a_document_and_parts_sum_to_the_score(
 
 
 @pytest.mark.slow
-def test_an_encoder_explains_matches_by_indexed_chunks_or_raises_its_reason(
-    case: Case, documents: list[Document]
-) -> None:
+def test_an_encoder_explains_by_indexed_chunks_or_raises_its_reason(case: Case, documents: list[Document]) -> None:
     query, *targets = documents
     if case.name.startswith(WITHOUT_ATTENTION):
         assert case.encoder.cannot_explain

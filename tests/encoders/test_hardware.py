@@ -87,9 +87,7 @@ def test_a_gpu_reads_larger_batches_unless_gradients_hold_them(
 
 
 @pytest.mark.parametrize(("gib", "tokens"), [(1, 1 << 16), (4, 1 << 17), (80, 1 << 18)])
-def test_tokens_of_a_batch_on_a_gpu_follow_its_free_memory(
-    gib: int, tokens: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokens_of_a_batch_follow_the_memory_of_the_gpu(gib: int, tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
     use_gpu_of(gib << 30, monkeypatch)
     assert (tokens_at_once("cuda", 4096), tokens_at_once("cpu", 4096)) == (tokens, 4096)
 
@@ -170,9 +168,7 @@ def restore_precision() -> Iterator[None]:
     ("flags", "dtype"),
     [("fpu avx2", torch.float32), ("fpu avx512_bf16", torch.bfloat16), ("amx_bf16 amx_tile", torch.bfloat16)],
 )
-def test_bfloat16_is_chosen_only_where_it_is_native(
-    flags: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bfloat16_is_chosen_where_it_is_native(flags: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr(hardware, "_cpu_flags", lambda: frozenset(flags.split()))
     assert default_dtype("cpu") is dtype

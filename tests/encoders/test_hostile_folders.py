@@ -239,9 +239,7 @@ def test_a_link_that_leads_to_no_file_is_refused(take: Take, file: str, target: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_links_to_files_elsewhere_are_followed_as_in_the_cache_of_the_hub(
-    saved: dict[str, Path], kind: str, tmp_path: Path
-) -> None:
+def test_links_are_followed_as_in_the_cache_of_the_hub(saved: dict[str, Path], kind: str, tmp_path: Path) -> None:
     for file in saved[kind].iterdir():
         (tmp_path / file.name).symlink_to(file)
     assert_same_vectors(tmp_path, saved[kind])

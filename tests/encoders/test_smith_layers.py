@@ -158,9 +158,7 @@ def combined_by_hand(module: SmithModule, blocks: Tensor) -> Tensor:
 @pytest.mark.parametrize("variant", Variant)
 @pytest.mark.parametrize("combination", [Combination.SUM, Combination.MEAN, Combination.ATTENTION])
 @torch.no_grad()
-def test_combinations_are_the_equations_of_each_variant(
-    variant: Variant, combination: Combination, ids: Tensor
-) -> None:
+def test_combinations_follow_the_equations_of_variants(variant: Variant, combination: Combination, ids: Tensor) -> None:
     module = make_module(replace(TINY, variant=variant, combination=combination))
     blocks = padded_blocks(module, ids)[:3]
     together = torch.cat([blocks[:2], torch.ones(1, 16)])[None]
@@ -240,9 +238,7 @@ def test_word_embeddings_alone_are_taken_over_from_a_folder_with_a_model(bert_fo
         SmithEncoder.create(bert_folder, SAME_SIZES, device="cpu", word_embeddings=tmp_path)
 
 
-def test_without_a_pooler_in_the_folder_the_new_one_keeps_its_initial_weights(
-    bert_folder: Path, tmp_path: Path
-) -> None:
+def test_without_a_pooler_in_the_folder_the_new_one_stays_as_drawn(bert_folder: Path, tmp_path: Path) -> None:
     for file in bert_folder.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     kept = {name: value for name, value in load_file(bert_folder / "model.safetensors").items() if "pooler" not in name}

@@ -127,9 +127,7 @@ def test_shares_are_samples_in_training_and_the_mean_afterwards(model: EmbeddedT
     assert float(difference.var()) == pytest.approx(float(log_variance[0, :2].exp().sum()), rel=0.1)
 
 
-def test_the_divergence_is_that_of_torch_and_a_text_without_known_words_is_at_the_prior(
-    model: EmbeddedTopicModel,
-) -> None:
+def test_the_divergence_is_that_of_torch_and_zero_without_known_words(model: EmbeddedTopicModel) -> None:
     assert divergence(torch.zeros(2, 7), torch.zeros(2, 7)).tolist() == [0.0, 0.0]
     mean, log_variance = torch.randn(4, 7), torch.randn(4, 7)
     expected = kl_divergence(Normal(mean, (log_variance / 2).exp()), Normal(0.0, 1.0)).sum(-1)
@@ -259,9 +257,7 @@ def by_hand(encoder: TdeEncoder, document: Document) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def test_vectors_equal_the_equation_and_topics_start_as_long_as_states(
-    encoder: TdeEncoder, documents: list[Document]
-) -> None:
+def test_vectors_equal_the_equation_and_topics_start_as_long(encoder: TdeEncoder, documents: list[Document]) -> None:
     for document, encoded in zip(documents, encoder.encode(documents), strict=True):
         h, x = by_hand(encoder, document)
         np.testing.assert_allclose(encoded.document, h.numpy(), atol=1e-5)
@@ -329,9 +325,7 @@ def test_sentences_are_read_alone_in_the_paper_variant_and_with_a_neighbour_in_t
 
 
 @torch.no_grad()
-def test_the_pair_head_reads_texts_their_difference_and_product_of_one_width(
-    encoder: TdeEncoder, documents: list[Document]
-) -> None:
+def test_the_pair_head_reads_two_texts_of_one_width(encoder: TdeEncoder, documents: list[Document]) -> None:
     one, *others = (encoded.document for encoded in encoder.encode(documents))
     first, _, _, last = encoder.module.head.layers
     for other, probability in zip(others, encoder.match_probability(one, np.stack(others)), strict=True):
@@ -344,9 +338,7 @@ def test_the_pair_head_reads_texts_their_difference_and_product_of_one_width(
     assert str(raised.value) == "a vector is 7 wide, those of this encoder 38; encode with it"
 
 
-def test_the_pair_head_is_saved_and_no_part_of_the_fingerprint(
-    make: Make, documents: list[Document], tmp_path: Path
-) -> None:
+def test_the_fingerprint_leaves_the_pair_head_out(make: Make, documents: list[Document], tmp_path: Path) -> None:
     encoder = make()
     before = encoder.fingerprint
     with torch.no_grad():

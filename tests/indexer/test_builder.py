@@ -33,9 +33,7 @@ from tests.commands import run
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
-def test_an_index_is_built_searched_and_reported_with_memory_disk_and_time(
-    tmp_path: Path, corpus: list[Document]
-) -> None:
+def test_an_index_is_built_searched_and_reported(tmp_path: Path, corpus: list[Document]) -> None:
     report = build(str(tmp_path / "deep" / "x.lm"), iter(corpus), encoder=FakeEncoder())
     assert report.n_added == 60
     with Index.open(tmp_path / "deep" / "x.lm", encoder=FakeEncoder()) as index:

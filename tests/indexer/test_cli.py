@@ -38,9 +38,7 @@ def copy(built: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_same_run_again_changes_nothing_prune_removes_what_is_gone_and_rebase_draws_again(
-    copy: Path, papers: Path
-) -> None:
+def test_the_same_run_changes_nothing_and_prune_removes_what_is_gone(copy: Path, papers: Path) -> None:
     again = run("index", copy, papers)
     assert again.stdout.startswith("0 added, 0 replaced, 16 unchanged, 0 removed, 0 failed; 0 encoded: 0 tokens")
     assert run("upkeep", "rebase", copy).stdout.startswith("reference 2: ")

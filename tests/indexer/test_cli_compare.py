@@ -74,9 +74,7 @@ def test_json_has_the_parts_and_on_request_the_matrix(files: Path, bert_folder: 
 
 
 @pytest.mark.slow
-def test_an_index_gives_the_score_of_a_search_and_a_document_may_come_by_standard_input(
-    files: Path, built: Path
-) -> None:
+def test_an_index_gives_the_score_of_a_search_also_to_standard_input(files: Path, built: Path) -> None:
     search = ["query", str(built), str(files / "a.md"), "--format", "json"]
     hits = json.loads(CliRunner().invoke(main, search).stdout)["results"][0]["hits"]
     expected = next(hit["score"] for hit in hits if hit["id"] == "b.md")

@@ -68,9 +68,7 @@ def test_show_has_a_line_for_each_partition(made: Path) -> None:
     assert n_documents == facts["n_documents"] == len(facts["documents"]) == 16
 
 
-def test_queries_leave_a_file_that_is_indexed_out_and_a_dry_run_plans_for_partitions(
-    made: Path, papers: Path, bert_folder: Path
-) -> None:
+def test_queries_and_dry_runs_know_the_files_of_partitions(made: Path, papers: Path, bert_folder: Path) -> None:
     result = succeed("query", made / "x.parts", papers / "fox" / "0.md", "-k", "1")
     assert "left out: fox/0.md" in result.stderr
     assert "15 searched, certified" in result.stdout

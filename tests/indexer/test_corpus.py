@@ -69,9 +69,7 @@ def test_files_of_no_supported_format_are_counted_by_suffix(folder: Path) -> Non
     assert list_corpus([str(folder / "*.txt"), "-"]).unsupported == {}
 
 
-def test_a_name_that_looks_like_a_pattern_is_the_file_itself_and_the_order_of_paths_does_not_matter(
-    tmp_path: Path, folder: Path
-) -> None:
+def test_names_may_look_like_patterns_and_come_in_any_order(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "a[1].txt").write_text("one")
     (tmp_path / "a1.txt").write_text("other")
     assert names([str(tmp_path / "a[1].txt")]) == ["a[1].txt"]
@@ -118,9 +116,7 @@ def test_documents_come_with_their_names_and_text_and_unknown_formats_as_unreada
     assert (read.doc_id, read.source) == ("picture.png", str(folder / "picture.png"))
 
 
-def test_standard_input_is_json_lines_and_an_unreadable_one_does_not_end_it(
-    monkeypatch: pytest.MonkeyPatch, folder: Path
-) -> None:
+def test_standard_input_is_json_lines_to_its_end(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     lines = "\n".join(json.dumps({"_id": name, "text": f"words of {name}"}) for name in "xy")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(lines.encode())))
     read = list(read_corpus(["-", str(folder / "b.txt")]))
@@ -361,9 +357,7 @@ def test_items_describe_their_attachments(library: Path, tmp_path: Path) -> None
     assert {file: file.read_bytes() for file in library.rglob("*") if file.is_file()} == before
 
 
-def test_attachments_that_cannot_be_read_are_counted_and_stored_ones_are_in_the_folder_of_their_item(
-    library: Path, tmp_path: Path
-) -> None:
+def test_attachments_are_in_the_folder_of_their_item_or_counted(library: Path, tmp_path: Path) -> None:
     assert dict(list_corpus([str(library)]).unsupported) == {".css": 1, "missing file": 1}
     (tmp_path / "private.txt").write_text(_TEXT)
     copy = shutil.copytree(library, tmp_path / "copy")

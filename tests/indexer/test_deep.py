@@ -17,9 +17,7 @@ from indexer.upkeep.verify import Damage, verify, verify_deep
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
-def test_a_sound_index_has_no_finding_and_another_encoder_is_refused(
-    built_folder: Path, corpus: list[Document]
-) -> None:
+def test_a_sound_index_has_no_finding_by_its_own_encoder(built_folder: Path, corpus: list[Document]) -> None:
     assert verify_deep(built_folder, sample=len(corpus), encoder=FakeEncoder()) == []
     with pytest.raises(IndexMismatch):
         verify_deep(built_folder, encoder=FakeEncoder(fingerprint="e" * 32))

@@ -287,9 +287,7 @@ def test_a_split_keeps_the_failures(both: tuple[Path, Path], tmp_path: Path) -> 
         assert index.snapshot.failures() == [("a.pdf", "no text"), ("b.pdf", "broken")]
 
 
-def test_a_split_or_backup_with_a_wrong_source_target_or_number_is_refused(
-    both: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_splits_and_backups_with_a_wrong_place_are_refused(both: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(IndexMismatch, match=r"one\.lm is there already; name a new folder"):
         partition(both[1], both[0], 2)
     with pytest.raises(QueryError, match="0 partitions; there can be 1 to 4,096"):
@@ -315,9 +313,7 @@ def test_a_split_starts_over_after_a_killed_one(both: tuple[Path, Path], tmp_pat
     assert [path.name for path in tmp_path.glob("y.*")] == ["y.parts"]
 
 
-def test_a_failed_split_leaves_nothing(
-    both: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_splits_leave_nothing(both: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("killed")
 

@@ -46,7 +46,7 @@ from indexer.generation.resources import (
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
-def test_batches_have_the_usual_size_and_leave_half_of_a_limited_memory_to_the_index() -> None:
+def test_batches_leave_half_of_a_limited_memory_to_the_index() -> None:
     assert fit_batches(None, 384) == BATCH_CHARS
     assert not Settings().is_limited
     assert Settings(disk_bytes=0).is_limited

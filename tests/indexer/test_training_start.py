@@ -78,9 +78,7 @@ def test_a_folder_of_something_else_and_that_of_the_encoder_are_refused(tmp_path
         check_start(tmp_path, str(tmp_path / "." / ""), None)
 
 
-def test_a_missing_package_or_device_is_an_error_before_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_or_device_is_found_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EncoderError, match=r"^device 'tpu' cannot be used \(.+\); see what there is: longmatch d"):
         check_start(tmp_path / "new", "all-MiniLM-L6-v2", "tpu")
     monkeypatch.setitem(sys.modules, "accelerate", None)

@@ -108,9 +108,7 @@ def pairs(copied: Index) -> Pairs:
     return find_pairs(copied, PairSettings(least=0.95))
 
 
-def test_clusters_are_named_with_their_sizes_members_that_are_on_no_map_and_a_look_of_their_own(
-    copied: Index, pairs: Pairs
-) -> None:
+def test_clusters_have_names_sizes_and_looks_of_their_own(copied: Index, pairs: Pairs) -> None:
     figure = plot_clusters(copied, corpus_map(copied), pairs)
     assert labels(figure) == ["in no cluster", "1: 3 documents, Title 3", "2: 2 documents, Title 7"]
     assert figure.axes[0].get_title("left") == "33 documents, 5 in 2 clusters"
@@ -153,9 +151,7 @@ def test_members_are_on_a_map_of_a_sample(copied: Index, pairs: Pairs, monkeypat
     assert "1: 3 documents, Title 3" in labels(plot_clusters(copied, made, pairs))
 
 
-def test_small_clusters_share_a_name_where_there_are_many(
-    copied: Index, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_small_clusters_of_many_share_a_name(copied: Index, pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.plots.MOST_NAMED", 1)
     figure = plot_clusters(copied, corpus_map(copied), pairs)
     assert labels(figure)[1:] == ["1: 3 documents, Title 3", "1 more cluster"]

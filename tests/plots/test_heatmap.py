@@ -65,9 +65,7 @@ def test_what_cannot_be_drawn_is_refused(index: Index, result: Result) -> None:
         replace(result[0], _answer=None).plot()
 
 
-def test_a_missing_matplotlib_raises_an_error_with_the_install_command(
-    result: Result, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_matplotlib_the_error_has_the_command(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     for plot, name in ((result.plot, "Result.plot()"), (result[0].plot, "Hit.plot()")):
         with pytest.raises(MissingExtra) as caught:

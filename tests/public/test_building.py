@@ -270,9 +270,7 @@ class Html:
         self.views[module, name] = view
 
 
-def test_a_notebook_shows_documents_as_html_and_without_one_nothing_is_registered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_notebook_shows_documents_as_html_and_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
     html = Html()
     shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": html}))
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))

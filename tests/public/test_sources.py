@@ -184,7 +184,7 @@ def test_one_dict_or_document_is_a_source(source: object) -> None:
     assert ids(source) == ["a"]
 
 
-def test_one_dict_or_records_with_an_id_are_never_left_out_and_texts_that_come_again_are() -> None:
+def test_texts_that_come_again_are_left_out_but_not_records_with_an_id() -> None:
     stream = read_source(["same", "other", "same", {"text": "same"}], Columns())
     assert len(list(stream.documents)) == 2
     assert stream.n_repeated == 2

@@ -54,9 +54,7 @@ def test_words_are_joined_across_lines() -> None:
         (line("[1] A. Author. 2001", 700, left=84, right=300), line("[2] B. Author", 688), True),
     ],
 )
-def test_a_paragraph_starts_at_a_gap_an_indent_an_item_or_a_new_sentence(
-    before: Line, after: Line, *, is_start: bool
-) -> None:
+def test_a_paragraph_starts_at_a_gap_an_indent_or_a_new_sentence(before: Line, after: Line, *, is_start: bool) -> None:
     assert starts_paragraph(before, after, pitch=12, right_edge=500) is is_start
 
 

@@ -141,9 +141,7 @@ def test_a_filter_chooses_documents(built_folder: Path) -> None:
             opened.to_arrow(where="yaer > 1")
 
 
-def test_the_error_for_an_unknown_table_or_a_missing_package_names_it(
-    built_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_table_or_a_missing_package_is_named(built_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with longmatch.open(built_folder) as opened:
         with pytest.raises(QueryError, match="there is no table 'chunks'; export documents, sections or vectors"):
             opened.to_arrow("chunks")  # type: ignore[arg-type]

@@ -128,9 +128,7 @@ def test_a_result_of_an_index_without_all_vectors_is_valid(
     assert {hit["has_vectors"] for hit in result["hits"]} == {True, False}
 
 
-def test_a_filtered_result_and_one_without_hits_are_valid_and_csv_of_no_hits_is_a_header(
-    index: Index, corpus: list[Document]
-) -> None:
+def test_filtered_and_empty_results_are_valid_also_as_csv(index: Index, corpus: list[Document]) -> None:
     result = check(index.search(corpus[3], Request(where="topic = 3 and year > 2005", with_itself=True)).to_dict())
     assert {hit["metadata"]["topic"] for hit in result["hits"]} == {3}
     result = check(index.search(corpus[3], Request(where="topic = 99", with_itself=True)).to_dict())

@@ -81,7 +81,7 @@ def limits_of(theta: Vectors, weights: NDArray[np.float64]) -> Thresholds:
     return thresholds(theta, zeros, ones, weights, Scoring())
 
 
-def test_similarities_that_most_of_the_reference_has_and_thresholds_of_one_contribute_exactly_nothing() -> None:
+def test_similarities_that_most_of_the_reference_has_contribute_nothing() -> None:
     theta = reference_threshold(np.full((1, 20), 0.9, np.float32), 4)
     best = np.array([[0.9, 0.9 + 1e-7, 0.95]], np.float32)
     found = chunk_component(best, np.ones_like(best), limits_of(theta, np.ones(1)), Scoring())

@@ -48,9 +48,7 @@ def test_the_order_is_the_greedy_one(seed: int, n_hits: int, n_sections: int) ->
 
 
 @pytest.mark.slow
-def test_scores_and_parts_stay_and_a_hit_of_another_section_comes_before_a_repeated_one(
-    index: Index, corpus: list[Document]
-) -> None:
+def test_another_section_comes_first_and_scores_stay(index: Index, corpus: list[Document]) -> None:
     plain, diverse = (index.search("doc011", Request(k=50, diversify=is_so)) for is_so in (False, True))
     assert {hit.doc_id: hit.score for hit in diverse} == {hit.doc_id: hit.score for hit in plain}
     assert [hit.rank for hit in diverse] == list(range(1, 51))

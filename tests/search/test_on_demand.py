@@ -146,9 +146,7 @@ def test_other_scores_stay_when_a_document_is_encoded(folder: Path, corpus: list
 
 
 @pytest.mark.slow
-def test_an_index_that_encoded_all_later_equals_one_that_encoded_all_at_once(
-    tmp_path: Path, corpus: list[Document]
-) -> None:
+def test_an_index_encoded_later_equals_one_encoded_at_once(tmp_path: Path, corpus: list[Document]) -> None:
     later, whole = built(tmp_path / "later.lm", corpus, "later"), built(tmp_path / "all.lm", corpus, "all")
     with opened(later) as index:
         index.search(corpus[7], Request(with_itself=True))

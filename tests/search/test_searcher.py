@@ -310,7 +310,7 @@ def long_query(corpus: list[Document]) -> tuple[Document, dict[str, float]]:
 
 
 @pytest.mark.slow
-def test_a_query_longer_than_a_block_scores_the_same(
+def test_queries_longer_than_a_block_score_the_same(
     any_index: Index, long_query: tuple[Document, dict[str, float]]
 ) -> None:
     long, expected = long_query
@@ -391,9 +391,7 @@ def stored_vector(folder: Path) -> Vectors:
         return snapshot.chunk_vectors(np.array([0]))[0]
 
 
-def test_an_index_of_one_document_or_whose_documents_are_gone_finds_what_is_there(
-    tmp_path: Path, corpus: list[Document]
-) -> None:
+def test_an_index_of_one_document_or_none_finds_what_is_there(tmp_path: Path, corpus: list[Document]) -> None:
     build(tmp_path / "x.lm", corpus[3:4], encoder=FakeEncoder())
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         assert [hit.doc_id for hit in index.search(QUERY).hits] == ["doc003"]

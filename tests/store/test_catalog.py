@@ -251,9 +251,7 @@ DOCUMENT = Document(
 )
 
 
-def test_a_document_comes_back_equal_and_its_hash_ignores_doc_id_metadata_and_source(
-    tmp_path: Path, encoder: FakeEncoder
-) -> None:
+def test_a_document_comes_back_equal_and_its_hash_is_of_its_text(tmp_path: Path, encoder: FakeEncoder) -> None:
     with Writer(tmp_path / "x.lm") as writer:
         ids = writer.commit([(DOCUMENT, encoder.encode([DOCUMENT])[0])])
         with writer.read() as connection:

@@ -82,9 +82,7 @@ def _assert_equal(one: Shard, other: Shard) -> None:
             assert np.array_equal(mine, theirs) and mine.dtype == theirs.dtype
 
 
-def test_a_mapped_shard_equals_the_written_one_and_cannot_be_written_to(
-    encoded: list[EncodedDocument], tmp_path: Path
-) -> None:
+def test_a_mapped_shard_is_the_written_one_and_read_only(encoded: list[EncodedDocument], tmp_path: Path) -> None:
     shard = shard_arrays(encoded, words_of(5))
     written = write_shard(tmp_path / "s", shard)
     _assert_equal(view(tmp_path / "s"), shard)

@@ -32,9 +32,7 @@ from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.store.written import ENCODER, commit, contents, killed_after
 
 
-def test_committed_documents_can_be_read_before_the_writer_closes_and_files_are_as_readable_as_their_folder(
-    folder: Path,
-) -> None:
+def test_committed_documents_can_be_read_before_the_writer_closes(folder: Path) -> None:
     with Writer(folder) as writer:
         commit(writer, make_document("new", "fresh words"))
         assert contents(folder)["new"] == "fresh words"

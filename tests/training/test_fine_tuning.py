@@ -84,9 +84,7 @@ def ids(batch: PairBatch) -> tuple[list[str], list[str]]:
     return queries, targets
 
 
-def test_queries_of_a_batch_are_distinct_and_each_has_a_target_in_it(
-    mean_encoder: MeanEncoder, corpus: TrainingCorpus
-) -> None:
+def test_queries_of_a_batch_are_distinct_and_have_targets(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
     for step in range(20):
         queries, targets = ids(make_fine_tuning(mean_encoder, corpus).batch(step).pairs)
         assert len(set(queries)) == len(queries) == 6
@@ -165,9 +163,7 @@ def test_corpora_are_drawn_in_proportion_to_the_root_of_their_number_of_pairs(me
     assert found[0] / 400 == pytest.approx(3 / 4, abs=0.06)
 
 
-def test_a_teacher_scores_whole_documents_before_chunks_are_chosen(
-    mean_encoder: MeanEncoder, corpus: TrainingCorpus
-) -> None:
+def test_a_teacher_scores_documents_before_they_are_cut(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
     def lengths(batch: PairBatch) -> Tensor:
         return torch.tensor([[float(len(target.chunks)) for target in batch.targets] for _ in batch.queries])
 

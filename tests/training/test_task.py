@@ -300,9 +300,7 @@ def test_a_batch_of_one_group_is_encoded_once(documents: list[SegmentedDocument]
     assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in expected)
 
 
-def test_under_autocast_weights_have_their_gradients_too(
-    encoder: MeanEncoder, documents: list[SegmentedDocument]
-) -> None:
+def test_autocast_leaves_weights_their_gradients(encoder: MeanEncoder, documents: list[SegmentedDocument]) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         pairs_loss(encoder.embed(documents)).backward()
         expected = gradients(encoder)
@@ -334,9 +332,7 @@ def test_a_scaled_backward_scales_all_gradients_those_of_heads_included(
     torch.testing.assert_close(head.raw_scale.grad, 2 * head_once)
 
 
-def test_the_random_state_afterwards_is_that_after_one_pass(
-    encoder: MeanEncoder, documents: list[SegmentedDocument]
-) -> None:
+def test_the_random_state_is_that_after_one_pass(encoder: MeanEncoder, documents: list[SegmentedDocument]) -> None:
     encoder.module.train()
     torch.manual_seed(1)
     for group in groups_of(documents, 20):

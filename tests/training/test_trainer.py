@@ -266,9 +266,7 @@ def test_a_loss_that_is_no_number_ends_the_run(mean_encoder: MeanEncoder, tmp_pa
     assert repaired.seen == [2, 3, 4]
 
 
-def test_a_gradient_that_is_no_number_ends_the_run_before_it_reaches_the_weights(
-    mean_encoder: MeanEncoder, tmp_path: Path
-) -> None:
+def test_a_gradient_that_is_no_number_reaches_no_weight(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
     task = Toy(lambda layer, step: (0 * layer.weight).sqrt().sum())
     with pytest.raises(TrainingError, match=r"^the length of the gradient of step 1 is nan; lower the learning rate"):
         Trainer(task, mean_encoder, tmp_path, TrainerSettings(steps=1)).run()

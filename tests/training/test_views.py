@@ -352,7 +352,7 @@ def test_views_for_a_real_encoder_stay_within_the_limit_of_tokens(mean_encoder: 
     assert 25 <= np.mean(sizes) <= max(sizes) <= 40
 
 
-def test_documents_without_text_are_left_out_and_those_without_negatives_or_too_long_chunks_refused() -> None:
+def test_documents_without_text_are_left_out_or_refused() -> None:
     batch = pairs([*CORPUS[:3], make_document("blank", " ")]).batch(0)
     assert sorted(batch.positions) == [0, 1, 2]
     with pytest.raises(TrainingError, match=r"^the 4 documents of step 0 have no text that can be read$"):

@@ -53,7 +53,7 @@ def test_case_and_line_breaks_do_not_matter_and_repeats_in_one_text_do_not_count
     assert len(common_sentences(["Short one. " + OWN.format(number) for number in range(20)])) == 0
 
 
-def test_stretches_are_blanked_offsets_stay_and_of_a_text_that_is_all_common_nothing_is_left_out() -> None:
+def test_stretches_are_blanked_but_not_where_all_is_common() -> None:
     text = texts(20, 20)[3]
     (span,) = common_stretches(text, common_sentences(texts(20, 20)))
     assert text[span.start : span.stop] == NOTICE

@@ -210,9 +210,7 @@ def test_text_without_content_has_no_terms(text: str) -> None:
     assert [len(array) for array in (found.words, found.word_spans, found.pairs, found.pair_spans)] == [0, 0, 0, 0]
 
 
-def test_terms_stay_right_when_the_tables_of_words_are_full_or_their_rows_shared(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_terms_stay_right_when_tables_of_words_are_full_or_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segmenter_module, "_MOST_REMEMBERED", 3)
     text = "one two three four five six seven two"
     assert WordSegmenter("english").segment(text).words.tolist() == terms_by_hand(text)[0]

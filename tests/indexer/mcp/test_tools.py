@@ -56,9 +56,7 @@ def test_a_section_of_a_hit_can_be_read(tools: Tools, index: Index) -> None:
     assert read["text"] == index.document(hit["doc_id"]).text[section.start : section.stop]
 
 
-def test_a_document_lists_its_sections_and_one_that_is_not_there_is_refused(
-    tools: Tools, corpus: list[Document]
-) -> None:
+def test_a_document_lists_its_sections_and_no_other_is_read(tools: Tools, corpus: list[Document]) -> None:
     read = tools.read_document("doc003")
     assert [section["heading"] for section in read["sections"]] == ["part one", "part two", "part three"]
     assert sum(section["characters"] for section in read["sections"]) == len(corpus[3].text)
@@ -79,9 +77,7 @@ def test_parts_of_a_long_section_join_to_it(tools: Tools, monkeypatch: pytest.Mo
     assert text == whole and len(whole) > 100
 
 
-def test_a_file_can_be_the_query_where_the_server_has_a_folder(
-    tools: Tools, index: Index, corpus: list[Document]
-) -> None:
+def test_a_file_can_be_the_query_where_there_is_a_folder(tools: Tools, index: Index, corpus: list[Document]) -> None:
     found = tools.search_file("draft.md", 3, k=1)
     assert found["query"] == "A draft" and found["hits"][0]["doc_id"] == "doc003"
     with pytest.raises(EngineError, match="start the server with --files FOLDER"):

@@ -87,9 +87,7 @@ def test_the_pieces_have_the_numbers_of_python_and_of_the_report(client: TestCli
     assert of_report == [numbers(html) for html in shown]
 
 
-def test_pieces_come_in_the_order_of_the_report_and_name_no_folder_of_the_server(
-    client: TestClient, built_folder: Path
-) -> None:
+def test_pieces_are_those_of_the_report_and_name_no_folder(client: TestClient, built_folder: Path) -> None:
     kinds = [one["piece"] for one in lines(client, {"doc_id": "doc003", "k": 2}) if "piece" in one]
     assert kinds == ["facts", "head", "hit", "hit", "tail"]
     for report in (False, True):

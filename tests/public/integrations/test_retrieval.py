@@ -79,7 +79,7 @@ def test_threads_get_the_hits_of_one_thread(folder: Path) -> None:
         assert list(threads.map(retriever.find, queries)) == [retriever.find(query) for query in queries]
 
 
-def test_a_long_section_is_cut_to_where_its_words_stand_or_at_its_beginning() -> None:
+def test_a_long_section_is_cut_to_where_its_words_stand() -> None:
     filler = "Nothing of interest is here. " * 200
     target = make_document("t", f"{filler}\nThe heron waits for the trout.\n{filler}")
     query = make_document("q", "heron and trout")
