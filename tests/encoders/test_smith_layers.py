@@ -206,7 +206,6 @@ def test_weights_start_as_the_released_code_draws_them() -> None:
     assert float(words.std()) == pytest.approx(0.02 * 0.8796, rel=0.02)  # a normal cut at two deviations is narrower
     limit = math.sqrt(6 / 512)
     dense = module.sentence.dense
-    assert dense is not None
     for glorot in (dense.weight, module.heads[0].weight):
         assert limit * 0.99 < float(glorot.abs().max()) <= limit
 

@@ -164,12 +164,9 @@ def test_a_file_can_hold_several_documents(name: str, texts: Sequence[str]) -> N
     assert len({document.doc_id for document in found}) == len(texts)
 
 
-def test_answers_of_a_transcript_are_no_running_heads() -> None:
+def test_the_text_layer_has_answers_of_a_transcript_but_no_stamp() -> None:
     (document,) = documents("pdf/transcript.pdf")
     assert document.text.count("A. ") == 150
-
-
-def test_the_stamp_of_a_court_is_no_text_layer() -> None:
     (found,) = read_file(CASES / "pdf/stamp.pdf")
     assert isinstance(found, Unreadable) and "run OCR first" in found.reason
 

@@ -193,13 +193,10 @@ def test_a_style_brings_its_numbers() -> None:
     ) == ("A) x\nB) y\n\nz")
 
 
-def test_a_table_in_a_cell_is_read_once() -> None:
+def test_a_table_in_a_cell_is_read_once_and_deleted_rows_and_moved_text_are_not() -> None:
     inner = f"<w:tbl><w:tr><w:tc>{paragraph(run('b'))}</w:tc><w:tc>{paragraph(run('c'))}</w:tc></w:tr></w:tbl>"
     outer = f"<w:tbl><w:tr><w:tc>{paragraph(run('a'))}{inner}</w:tc><w:tc>{paragraph(run('d'))}</w:tc></w:tr></w:tbl>"
     assert text_of(outer) == "a b c | d"
-
-
-def test_deleted_rows_and_moved_text_are_left_out() -> None:
     deleted = f"<w:tr><w:trPr><w:del/></w:trPr><w:tc>{paragraph(run('old'))}</w:tc></w:tr>"
     moved = f"<w:moveFrom>{run('from')}</w:moveFrom><w:moveTo>{run('to')}</w:moveTo>"
     table = f"<w:tbl>{deleted}<w:tr><w:tc>{paragraph(moved)}</w:tc></w:tr></w:tbl>"

@@ -28,11 +28,14 @@ def document_of(record: dict[str, Any]) -> Document:
     return result
 
 
-def test_a_beir_record_is_read() -> None:
+def test_a_record_of_beir_is_read_and_what_cannot_be_stored_replaced() -> None:
     document = document_of({"_id": "d1", "title": "T", "text": "Hello.", "metadata": {"url": "u", "year": 2020}})
     assert (document.doc_id, document.title, document.text) == ("d1", "T", "T\n\nHello.")
     assert document.metadata == {"url": "u", "year": 2020}
     assert document.source == "c.jsonl:1"
+    document = document_of({"id": "a\ud800", "title": "t\x00", "text": "x\r\ny\ud800", "meta": {"k": "\udfff"}})
+    assert (document.doc_id, document.title, document.text) == ("a\ufffd", "t\ufffd", "t\ufffd\n\nx\ny\ufffd")
+    assert document.metadata == {"k": "\ufffd"}
 
 
 def test_sections_keep_their_headings_and_text() -> None:
@@ -51,12 +54,6 @@ def test_metadata_is_flattened() -> None:
         "lang": "en", "topics": ["p"], "venue.name": "ACL", "authors.name": ["Ann", "Bob"], "tags": ["x", 1],
         "big": str(2**70),
     }  # fmt: skip
-
-
-def test_characters_that_cannot_be_stored_are_replaced() -> None:
-    document = document_of({"id": "a\ud800", "title": "t\x00", "text": "x\r\ny\ud800", "meta": {"k": "\udfff"}})
-    assert (document.doc_id, document.title, document.text) == ("a\ufffd", "t\ufffd", "t\ufffd\n\nx\ny\ufffd")
-    assert document.metadata == {"k": "\ufffd"}
 
 
 @pytest.mark.parametrize(

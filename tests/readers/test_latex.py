@@ -49,12 +49,9 @@ def test_text_is_readable_without_comments_preamble_and_bibliography() -> None:
     assert not [word for word in ("hidden", "documentclass", "Xavier", "refs", "trailing", "sec:i") if word in text]
 
 
-def test_a_fragment_without_a_document_is_read() -> None:
+def test_fragments_and_unbalanced_braces_are_read() -> None:
     document = read(rf"\section{{One}} {BODY} \section{{Two}} {BODY}".encode(), "a", "a.tex")
     assert [section.heading for section in document.sections] == ["One", "Two"]
-
-
-def test_unbalanced_braces_do_no_harm() -> None:
     assert "body" in read(rf"\section{{One {{ {BODY}".encode() + b"\n\\textbf{x body", "a", "a.tex").text
 
 

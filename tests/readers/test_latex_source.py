@@ -71,11 +71,15 @@ def test_a_subfile_gives_its_body_alone(tmp_path: Path) -> None:
     assert read_document(main).text.split() == "before the part the deep part after".split()
 
 
-def test_a_missing_file_is_noted(tmp_path: Path) -> None:
+def test_missing_binary_and_damaged_files_are_noted(tmp_path: Path) -> None:
     main = folder_of(tmp_path, main=r"Words \input{none} and \include{other}%\input{hidden}")
     document = read_document(main)
     assert document.text == "Words and"
     assert document.metadata["missing_files"] == ["none", "other"]
+    (tmp_path / "picture.tex").write_bytes(bytes(range(32)) * 9)
+    (tmp_path / "packed.tex.gz").write_bytes(b"no gzip")
+    document = read_document(folder_of(tmp_path, main=r"Words \input{picture} \input{packed}"))
+    assert (document.text, document.metadata["missing_files"]) == ("Words", ["picture", "packed"])
 
 
 def test_a_document_in_memory_includes_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,13 +125,6 @@ def test_packed_files_include_packed_files(tmp_path: Path) -> None:
     (document,) = read_file(tmp_path / "main.tex.gz")
     assert isinstance(document, Document)
     assert document.text.split() == ["one", "two", "three"]
-
-
-def test_a_binary_or_damaged_file_is_noted(tmp_path: Path) -> None:
-    (tmp_path / "picture.tex").write_bytes(bytes(range(32)) * 9)
-    (tmp_path / "packed.tex.gz").write_bytes(b"no gzip")
-    document = read_document(folder_of(tmp_path, main=r"Words \input{picture} \input{packed}"))
-    assert (document.text, document.metadata["missing_files"]) == ("Words", ["picture", "packed"])
 
 
 def test_included_files_are_those_that_are_read(tmp_path: Path) -> None:

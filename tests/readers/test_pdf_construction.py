@@ -22,12 +22,9 @@ def column(left: float) -> list[Print]:
     return [(text, left, 700 - 12 * number, 10, False) for number, text in enumerate(texts)]
 
 
-def test_lines_of_a_left_column_are_joined(make_pdf: MakePdf) -> None:
+def test_lines_and_words_of_a_left_column_are_joined(make_pdf: MakePdf) -> None:
     text = read(make_pdf([[*column(54), *column(317)]]), "a", "a.pdf").text
     assert text.split("\n\n") == [" ".join([FIRST, LINE, LINE, LINE, "ends here."])] * 8
-
-
-def test_words_are_joined_across_lines_of_a_left_column(make_pdf: MakePdf) -> None:
     halves = [(f"An indented {LINE} of docu-", 66.0), ("ments which is joined.", 54.0)]
     left = [(*halves[n % 2], 700 - 12.0 * n, 8.0, False) for n in range(20)]
     text = read(make_pdf([[*left, *column(317)]]), "a", "a.pdf").text
@@ -307,9 +304,12 @@ def test_numbers_and_heads_of_two_pages_are_left_out(make_pdf: MakePdf, heads: t
     assert document.left_out == {"running_heads": 4}
 
 
-def test_the_same_words_on_two_short_pages_stay(make_pdf: MakePdf) -> None:
+def test_repeated_notes_and_words_on_short_pages_stay(make_pdf: MakePdf) -> None:
     page = [("LOCK", 72.0, 700.0, 16.0, True), ("open", 72.0, 660.0, 10.0, False)]
     assert read(make_pdf([page, page]), "a", "a.pdf").text.split() == ["LOCK", "open"] * 2
+    notes = printed(["1 Ibid.", "Id. at 44."], 72, 320, 8)
+    document = read(make_pdf([[*printed(prose(n, 20), 72, 700), *notes] for n in range(6)]), "a", "a.pdf")
+    assert (document.text.count("Ibid."), document.text.count("Id. at 44.")) == (6, 6)
 
 
 @pytest.mark.parametrize(
@@ -396,19 +396,10 @@ def test_words_that_lines_and_gaps_cut_are_whole(make_pdf: MakePdf, lines: list[
     assert " ".join(document.text.split()).startswith(text)
 
 
-def test_notes_that_repeat_on_all_pages_stay(make_pdf: MakePdf) -> None:
-    notes = printed(["1 Ibid.", "Id. at 44."], 72, 320, 8)
-    document = read(make_pdf([[*printed(prose(n, 20), 72, 700), *notes] for n in range(6)]), "a", "a.pdf")
-    assert (document.text.count("Ibid."), document.text.count("Id. at 44.")) == (6, 6)
-
-
-def test_words_outside_of_the_page_are_counted(make_pdf: MakePdf) -> None:
+def test_words_outside_of_the_page_and_remarks_are_counted(make_pdf: MakePdf) -> None:
     page = [*printed(prose(1), 72, 700), *printed(["hidden words"], 72, -50), *printed(["and more"], 900, 300)]
     document = read(make_pdf([page]), "a", "a.pdf")
     assert (document.text, document.left_out) == (" ".join(prose(1)), {"hidden_words": 4})
-
-
-def test_remarks_of_a_reader_are_counted(make_pdf: MakePdf) -> None:
     note = b"/Annots [<< /Type /Annot /Subtype /Text /Rect [9 9 19 19] /Contents (Why?) >>] /MediaBox"
     data = make_pdf([printed(prose(1), 72, 700)]).replace(b"/MediaBox", note)
     assert read(data, "a", "a.pdf").left_out == {"comments": 1}

@@ -22,12 +22,9 @@ OPEN, REST = line("improve the ranking of results (e.g., Xiong et al.,"), line("
 CAPTION, NOTE, LABEL = line("Figure 1: Part of the graph."), line("1 A footnote.", size=8), line("Author", right=110)
 
 
-def test_a_sentence_is_completed_before_the_figure() -> None:
+def test_a_sentence_is_completed_before_figures_and_notes() -> None:
     assert ordered([OPEN, LABEL, CAPTION, REST]) == [[0, 3], [1], [2]]
     assert ordered([OPEN, NOTE, REST]) == [[0, 2], [1]]
-
-
-def test_a_sentence_may_be_interrupted_twice() -> None:
     middle = line("and the next full line of it which has no")
     assert ordered([OPEN, NOTE, middle, CAPTION, REST]) == [[0, 2, 4], [1], [3]]
 
@@ -37,16 +34,13 @@ def test_lines_that_end_a_sentence_or_are_short_or_small_are_complete() -> None:
         assert ordered([first, CAPTION, REST]) == [[0], [1], [2]]
 
 
-def test_nothing_moves_across_a_heading_or_a_paragraph() -> None:
+def test_nothing_moves_across_headings_paragraphs_or_long_texts() -> None:
     assert ordered([OPEN, line("2 Methods"), REST], headings=frozenset([1])) == [[0], [1], [2]]
     assert ordered([OPEN, line("Another paragraph of the text."), REST]) == [[0], [1], [2]]
+    long = line("and so on " * 900 + "and")
+    assert ordered([long, long, long]) == [[0], [1], [2]]
 
 
 def test_a_capital_or_a_formula_does_not_continue_a_sentence() -> None:
     assert ordered([OPEN, CAPTION, line("New sentence.")]) == [[0], [1], [2]]
     assert ordered([OPEN, CAPTION, line("f(x) = 0")]) == [[0], [1], [2]]
-
-
-def test_a_long_paragraph_is_not_joined_any_further() -> None:
-    long = line("and so on " * 900 + "and")
-    assert ordered([long, long, long]) == [[0], [1], [2]]

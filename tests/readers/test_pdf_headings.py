@@ -20,13 +20,10 @@ def page(*texts: str, size: float = 10) -> list[Line]:
     return [*lines, *(line(text, 600 - 40 * number, size) for number, text in enumerate(texts))]
 
 
-def test_a_formula_above_is_no_part_of_a_heading() -> None:
+def test_outlines_match_numbers_on_lines_of_their_own_and_no_formulas() -> None:
     lines = page("B = 0", "The hat matrix", "B 1", "3.5. Changes")
     entries = [OutlineEntry("The hat matrix", 1, 0), OutlineEntry("Changes", 2, 0)]
     assert by_outline(lines, entries) == [HeadingLines(11, 12, 1), HeadingLines(13, 14, 2)]
-
-
-def test_a_number_on_its_own_line_is_part_of_a_heading() -> None:
     entries = [OutlineEntry("2.1 The hat matrix", 1, 0), OutlineEntry("2.2 Changes of it", 1, 0)]
     lines = page("2.1", "The hat matrix", "2.2 Changes", "of it")
     assert by_outline(lines, entries) == [HeadingLines(10, 12, 1), HeadingLines(12, 14, 1)]
@@ -38,12 +35,9 @@ def test_a_known_heading_needs_no_other_type(text: str) -> None:
     assert by_type(lines)[1] == [HeadingLines(11, 12, 1)]
 
 
-def test_known_headings_stand_beside_numbered_ones() -> None:
+def test_known_headings_stand_beside_numbered_ones_and_complete_an_outline() -> None:
     lines = [*page("1 Aim", "2 Means", size=13), line("References", 300), line("A. Lee. On pumps.", 260)]
     assert by_type(lines)[1] == [HeadingLines(10, 11, 1), HeadingLines(11, 12, 1), HeadingLines(12, 13, 1)]
-
-
-def test_an_outline_is_completed_by_known_headings() -> None:
     lines = page("1 Aim", "References", "Some words in bold", "A Proofs")
     outlined = [HeadingLines(10, 11, 2), HeadingLines(13, 14, 2)]
     typed = [HeadingLines(number, number + 1, 1) for number in range(10, 14)]
@@ -65,13 +59,10 @@ def test_words_are_headings(text: str) -> None:
     assert by_type(page(text, size=11))[1] == [HeadingLines(10, 11, 1 if text[0] != "4" else 2)]
 
 
-def test_a_title_in_the_type_of_the_headings_is_the_title() -> None:
+def test_a_title_has_the_type_of_the_headings_but_is_none_of_them() -> None:
     lines = [line("On the matching of documents", 780, 14), *page("Abstract", "Methods", size=14)]
     title, headings = by_type(lines)
     assert title == "On the matching of documents"
     assert len(headings) == 2
-
-
-def test_a_first_heading_among_equals_is_not_the_title() -> None:
     assert by_type([line("Abstract", 780, 14), *page("Methods", size=14)])[0] == ""
     assert by_type([line("1 On the matching of documents", 780, 14), *page("Methods", size=14)])[0] == ""

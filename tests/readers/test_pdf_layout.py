@@ -74,29 +74,20 @@ def column(left: float, right: float, n_lines: int = 20) -> list[Line]:
     return [column_line(left + kinds[n % 4][0], right + kinds[n % 4][1]) for n in range(n_lines)]
 
 
-def test_each_column_has_its_edge() -> None:
+def test_columns_pages_and_lines_across_have_their_own_edges() -> None:
     lines = [*column(54, 293), *column(317, 556)]
     assert column_starts(lines) == [54, 317]
     assert right_edges(lines) == [293] * 20 + [556] * 20
-
-
-def test_lines_across_the_columns_have_an_edge_of_their_own() -> None:
     lines = [*column(54, 293), column_line(54, 540), column_line(60, 550), *column(317, 556)]
     assert right_edges(lines)[20:22] == [540, 540]
     assert right_edges(lines)[0] == 293
+    assert right_edges([column_line(72, 500), column_line(72, 400, page=1)]) == [500, 400]
 
 
-def test_indents_are_no_columns() -> None:
+def test_indents_are_no_columns_and_narrow_cells_few() -> None:
     assert column_starts([*column(72, 540), *(column_line(110, 500) for _ in range(20))]) == [72]
-
-
-def test_narrow_cells_of_a_table_make_few_columns() -> None:
     cells = [column_line(72 + 50 * n, 100 + 50 * n) for n in range(9) for _ in range(8)]
     assert len(column_starts(cells)) < 6
-
-
-def test_pages_have_edges_of_their_own() -> None:
-    assert right_edges([column_line(72, 500), column_line(72, 400, page=1)]) == [500, 400]
 
 
 def letters(number: int) -> str:
@@ -129,9 +120,11 @@ def test_running_heads_are_recognised_by_their_place_and_words() -> None:
     assert [line.text for line in kept[:4]] == ["Journal text", "xxx", "end a", "Journal text"]
 
 
-def test_slides_of_few_lines_stay_whole() -> None:
+def test_large_lines_on_every_page_are_left_out_and_slides_stay_whole() -> None:
     slides = [line("Agenda", 700 - 50 * n, page=page) for page in range(5) for n in range(3)]
     assert without_running_heads(slides) == slides
+    lines = [one for page in range(6) for one in [*body(page), line("4TH PASS", 11, page=page, size=18)]]
+    assert without_running_heads(lines) == [one for page in range(6) for one in body(page)]
 
 
 def test_a_title_with_the_words_of_the_running_head_stays() -> None:
@@ -161,14 +154,11 @@ def test_a_page_number_among_other_lines_of_a_foot_is_left_out() -> None:
     assert sum(one.text.startswith("Some words") for one in kept) == 6
 
 
-def test_numbers_that_do_not_follow_the_pages_stay() -> None:
+def test_numbers_that_do_not_follow_the_pages_and_numbered_headings_stay() -> None:
     values = [3, 14, 15, 92, 65]
     pages = [[line(f"{value} cells {letters(page)}", 640, page=page), *body(page)] for page, value in enumerate(values)]
     pages = [[line(f"A heading {'abcde'[page]}", 660, page=page), *lines] for page, lines in enumerate(pages)]
     assert len(without_running_heads([one for page in pages for one in page])) == 5 * 10
-
-
-def test_numbered_headings_that_begin_each_page_stay() -> None:
     titles = ["Locks", "Weirs", "Gates", "Sluices", "Keepers"]
     pages = [[line(f"{page + 1} {title}", 640, page=page), *body(page)] for page, title in enumerate(titles)]
     assert flat(pages) == without_running_heads(flat(pages))
@@ -183,11 +173,6 @@ def test_a_page_with_nothing_but_its_head_loses_the_head() -> None:
         for one in [line(f"Journal {page}", 770, page=page), *(body(page) if page != 3 else [])]
     ]
     assert without_running_heads(lines) == [one for page in (0, 1, 2, 4, 5) for one in body(page)]
-
-
-def test_a_large_line_on_every_page_is_left_out() -> None:
-    lines = [one for page in range(6) for one in [*body(page), line("4TH PASS", 11, page=page, size=18)]]
-    assert without_running_heads(lines) == [one for page in range(6) for one in body(page)]
 
 
 WORDS = "the text of a manuscript goes on from row to row and says nothing of weight".split()
@@ -216,10 +201,12 @@ def test_numbers_beside_the_lines_are_left_out(right: float, first: int) -> None
     assert without_line_numbers([one for page in pages for one in page]) == [*text_lines(0), *text_lines(1)]
 
 
-def test_every_fifth_line_may_be_numbered() -> None:
+def test_every_fifth_line_may_be_numbered_and_marks_stand_between() -> None:
     lines = [row(f"line {letter}", 700 - 12 * number) for number, letter in enumerate("abcdefghijklmnopqrstuvwx", 1)]
     fifths = [row(f"{value}", 700 - 12 * value, left=60 - 5 * len(str(value)), right=60) for value in (5, 10, 15, 20)]
     assert without_line_numbers([*lines, *fifths]) == lines
+    marks = [row("S32", 40, left=45, right=60), row("R33", 28, left=45, right=60)]
+    assert without_line_numbers([*text_lines(), *numbers(), *marks]) == text_lines()
 
 
 def test_numbers_before_the_text_of_their_line_are_cut_off() -> None:
@@ -232,27 +219,13 @@ def test_numbers_before_the_text_of_their_line_are_cut_off() -> None:
     assert {one.left for one in kept} == {90}
 
 
-def test_marks_in_the_column_of_the_numbers_are_left_out() -> None:
-    marks = [row("S32", 40, left=45, right=60), row("R33", 28, left=45, right=60)]
-    assert without_line_numbers([*text_lines(), *numbers(), *marks]) == text_lines()
-
-
-def test_a_column_of_a_table_stays() -> None:
+def test_numbers_in_tables_headings_and_sentences_stay() -> None:
     table = [row(f"{value}", 500 - 12 * value, left=150, right=155) for value in range(1, 10)]
     assert without_line_numbers([*text_lines(), *table]) == [*text_lines(), *table]
-
-
-def test_numbers_out_of_sequence_stay() -> None:
     scores = [row(str(value), 700 - 12 * n, left=50, right=60) for n, value in enumerate([31, 17, 42, 42, 18, 95, 60])]
     assert without_line_numbers([*text_lines(), *scores]) == [*text_lines(), *scores]
-
-
-def test_headings_and_items_stay() -> None:
     headings = [row(f"{number} Heading", 730 - 100 * number, text_left=100) for number in range(1, 8)]
     assert without_line_numbers([*text_lines(), *headings]) == [*text_lines(), *headings]
-
-
-def test_years_at_the_ends_of_lines_stay() -> None:
     lines = [row(f"in the year {year}", 700 - 12 * n, right=400) for n, year in enumerate(range(1990, 2000))]
     assert without_line_numbers(lines) == lines
 

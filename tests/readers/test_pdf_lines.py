@@ -30,13 +30,10 @@ def test_ligatures_and_quotes_of_tex_fonts_are_read(line: bytes, beginning: str)
     assert read(pdf_of_shapes([[line, *FILLER]]), "a", "a.pdf").text.startswith(beginning)
 
 
-def test_pages_of_unnamed_shapes_are_left_out_and_listed() -> None:
+def test_pages_of_unnamed_shapes_are_listed_and_files_of_them_refused() -> None:
     document = read(pdf_of_shapes([FILLER * 2, [SHAPES] * 9]), "a", "a.pdf")
     assert document.metadata["damaged_pages"] == [2]
     assert document.text == " ".join(line.decode() for line in FILLER * 2)
-
-
-def test_a_file_of_unnamed_shapes_is_refused() -> None:
     with pytest.raises(DocumentError, match=r"its page has no text layer \(279 more have no Unicode value"):
         read(pdf_of_shapes([[SHAPES] * 9]), "a", "a.pdf")
 
@@ -56,16 +53,10 @@ def part(text: str, left: float, right: float, y: float = 700, size: float = 10,
     return Line(text, page, left, right, y, size, is_bold=False)
 
 
-def test_a_superscript_does_not_end_the_line() -> None:
+def test_parts_of_a_line_are_joined_whatever_their_type() -> None:
     lines = [part("in time O(k", 72, 120), part("2", 120.5, 124, 704, 7), part(") at most", 125, 170)]
     assert rejoined(lines) == [part("in time O(k^2) at most", 72, 170)]
-
-
-def test_words_in_another_type_keep_their_space() -> None:
     assert rejoined([part("the", 72, 90), part("word", 94, 120)])[0].text == "the word"
-
-
-def test_the_longest_fragment_gives_place_and_type() -> None:
     assert rejoined([part("1", 72, 75, 704, 6), part("A footnote", 76, 140)]) == [part("1 A footnote", 72, 140)]
 
 

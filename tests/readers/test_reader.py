@@ -41,12 +41,9 @@ def test_packed_lines_are_streamed() -> None:
     assert [item.doc_id for item in read_bytes(data, "c.jsonl.gz")] == ["1", "2"]
 
 
-def test_files_with_a_known_suffix_are_readable() -> None:
+def test_known_suffixes_are_readable_and_named_for_others() -> None:
     assert is_readable(Path("a.txt")) and is_readable(Path("a.TeX.gz"))
     assert not is_readable(Path("a.gz")) and not is_readable(Path("a.py")) and not is_readable(Path("txt"))
-
-
-def test_the_error_for_an_unknown_format_names_the_known_ones() -> None:
     (result,) = read_bytes(b"x", "a.py")
     assert isinstance(result, Unreadable)
     assert ".txt" in result.reason

@@ -17,14 +17,11 @@ from tests.readers.made import document_of
 BODY = "A sentence of the body that is long enough to fill its line. " * 5
 
 
-def test_sections_follow_headings() -> None:
+def test_sections_follow_headings_or_are_one() -> None:
     document = read(f"My Paper\n\n1. Introduction\n\n{BODY}\n\n2. Methods\n\n{BODY}\n".encode(), "a.txt", "dir/a.txt")
     assert document.title == "My Paper"
     assert [section.heading for section in document.sections] == ["1. Introduction", "2. Methods"]
     assert document.text.startswith("My Paper\n\n1. Introduction")
-
-
-def test_text_without_headings_is_one_section() -> None:
     document = read(b"just some words.\n", "a.txt", "dir/a.txt")
     assert [(section.heading, section.path) for section in document.sections] == [("", ())]
     assert document.title == "a"
@@ -48,10 +45,12 @@ def test_a_word_that_a_page_cuts_is_joined_in_a_long_text() -> None:
     assert "The regulation" in read("\f".join(pages).encode(), "a", "a.txt").text
 
 
-def test_form_feeds_are_pages() -> None:
+def test_form_feeds_are_pages_and_numbers_of_items_are_not() -> None:
     document = read(b"one\n\ftwo\n\fthree\n", "a.txt", "a.txt")
     assert document.pages == (0, 5, 10)
     assert [document.text[start] for start in document.pages] == ["o", "t", "t"]
+    text = "*1. Keep the gate.* It is old.\n\n*2. Lift the gate.* It is new.\n"
+    assert read(text.encode(), "a.txt", "a.txt").text == text
 
 
 def test_the_title_of_an_rfc_stands_below_its_columns() -> None:
@@ -138,11 +137,6 @@ def test_an_opinion_of_pages_is_read_with_its_parts(n_pages: int) -> None:
     assert (twin.title, [section.path for section in twin.sections]) == (
         document.title, [section.path for section in document.sections],
     )  # fmt: skip
-
-
-def test_numbers_of_items_in_italics_are_not_pages() -> None:
-    text = "*1. Keep the gate.* It is old.\n\n*2. Lift the gate.* It is new.\n"
-    assert read(text.encode(), "a.txt", "a.txt").text == text
 
 
 def numbered_page(first: str) -> str:

@@ -257,7 +257,6 @@ def test_every_number_of_novelty_is_that_of_the_json(found: Result) -> None:
 def test_sections_are_listed_most_novel_first_with_their_nearest_document(found: Result) -> None:
     shown = [" ".join(one.text_content().split()) for one in articles(parsed(found.to_html()))]
     assert [text.split(" Novelty")[0] for text in shown] == ["1 Ships", "2 Seen before", "3 Of the"]
-    assert found.sections is not None
     novelty = found.sections[1].novelty
     assert novelty is not None and f"Nearest: fox fox, which contains {1 - novelty:.4f} of it." in shown[1]
     assert "Nothing to compare: the section has no content words." in shown[2]

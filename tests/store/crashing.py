@@ -235,7 +235,6 @@ def record(module: str, name: str, root: Path) -> Trace:
     with log.open("r") as lines:
         for line in lines:
             match = _LINE.match(line)
-            assert match is not None
             thread, rest = match[1], match[2]
             if rest.endswith(_UNFINISHED):
                 begun[thread] = rest.removesuffix(_UNFINISHED)

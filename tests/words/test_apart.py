@@ -53,7 +53,6 @@ def remaining_by_hand(
 
 
 def kept(words: WordTables | PackedWords, kind: str, skip: int) -> KeptTable:
-    assert words.apart is not None
     return kept_table(getattr(words, kind), getattr(words.apart.counts, kind), words.apart, skip)
 
 
