@@ -54,13 +54,10 @@ def is_ignored(name: str) -> bool:
     return bool(fitting) and not fitting[-1].startswith("!")
 
 
-def test_every_copied_name_exists_and_what_the_image_does_not_need_is_ignored() -> None:
+def test_every_copied_name_exists_and_holds_the_packages(project: configparser.ConfigParser) -> None:
     assert len(copied()) == 8
     assert [name for name in copied() if not (ROOT / name).exists() or is_ignored(name)] == []
     assert all(map(is_ignored, (".git", ".venv", "tests", "benchmarks", "demo", "papers.lm", "docs", "Makefile")))
-
-
-def test_every_package_lies_in_a_copied_folder(project: configparser.ConfigParser) -> None:
     packages = project["options"]["packages"].split()
     assert {name.partition(".")[0] for name in packages} <= copied()
     needed = {project["metadata"]["long_description"].removeprefix("file: "), project["metadata"]["license_files"]}

@@ -37,11 +37,15 @@ def test_claims_and_their_elements_are_rows_and_the_document_itself_is_no_column
     assert [row["text"] for row in rows] == ["1. A trap comprising:", "a door; and", "a stone house."]
 
 
-def test_an_indexed_document_is_charted_by_its_id(folder: Path) -> None:
+def test_an_indexed_document_is_charted_by_its_id_in_every_format(folder: Path, tmp_path: Path) -> None:
     by_id = succeed("chart", folder / "x.lm", "--id", "fox.md", "--format", "csv", "--by", "sentence")
     assert (
         by_id.stdout == run("chart", folder / "x.lm", folder / "fox.md", "--format", "csv", "--by", "sentence").stdout
     )
+    succeed("chart", folder / "x.lm", "--id", "fox.md", "-o", tmp_path / "x.docx")
+    assert len(docx.Document(str(tmp_path / "x.docx")).tables) == 1
+    page = run("chart", folder / "x.lm", "--id", "fox.md").stdout
+    assert page.startswith("<!doctype html>") and "longmatch chart" in page and "--id fox.md" in page
 
 
 @pytest.mark.parametrize(
@@ -61,10 +65,3 @@ def test_the_file_names_the_format(folder: Path, tmp_path: Path, words: str, nam
     command, *options = words.split()
     assert succeed(command, folder / "x.lm", "--id", "fox.md", "-o", tmp_path / name, *options).stdout == ""
     assert (tmp_path / name).read_bytes().startswith(beginning)
-
-
-def test_a_word_file_and_a_page_are_written(folder: Path, tmp_path: Path) -> None:
-    succeed("chart", folder / "x.lm", "--id", "fox.md", "-o", tmp_path / "x.docx")
-    assert len(docx.Document(str(tmp_path / "x.docx")).tables) == 1
-    page = run("chart", folder / "x.lm", "--id", "fox.md").stdout
-    assert page.startswith("<!doctype html>") and "longmatch chart" in page and "--id fox.md" in page

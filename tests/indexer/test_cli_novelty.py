@@ -32,11 +32,15 @@ def novelty(folder: Path, *arguments: str | Path) -> Result:
     return succeed("query", folder / "x.lm", *arguments, "--mode", "novelty")
 
 
-def test_the_table_lists_sections_from_the_most_novel(folder: Path) -> None:
+def test_the_table_and_the_report_list_sections_from_the_most_novel(folder: Path, tmp_path: Path) -> None:
     result = novelty(folder, folder / "draft.md")
     assert "2 sections, most novel first" in result.stdout
     ships, seen = result.stdout.index("  Ships\n"), result.stdout.index("  Seen before\n", 20)
     assert ships < seen < result.stdout.rindex("fox.md")
+    novelty(folder, folder / "draft.md", "--format", "html", "-o", tmp_path / "novelty.html")
+    page = (tmp_path / "novelty.html").read_text(encoding="utf-8")
+    assert "longmatch novelty report" in page and "Made by <code>longmatch query" in page
+    assert page.index(">Ships</a>") < page.index(">Seen before</a>")
 
 
 def test_json_holds_the_schema_of_novelty(folder: Path) -> None:
@@ -48,13 +52,6 @@ def test_json_holds_the_schema_of_novelty(folder: Path) -> None:
     (line,) = novelty(folder, folder / "draft.md", "--format", "jsonl").stdout.splitlines()
     assert json.loads(line)["sections"] == found["sections"]
     assert found["provenance"]["parameters"]["mode"] == "novelty"
-
-
-def test_html_is_a_report_with_the_command(folder: Path, tmp_path: Path) -> None:
-    novelty(folder, folder / "draft.md", "--format", "html", "-o", tmp_path / "novelty.html")
-    page = (tmp_path / "novelty.html").read_text(encoding="utf-8")
-    assert "longmatch novelty report" in page and "Made by <code>longmatch query" in page
-    assert page.index(">Ships</a>") < page.index(">Seen before</a>")
 
 
 def test_csv_has_a_row_for_each_section(folder: Path, tmp_path: Path) -> None:

@@ -28,11 +28,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "x.lm"
 
 
-def test_lists_are_printed_as_text_and_sections_with_their_numbers(built: Path) -> None:
+def test_lists_sections_with_their_numbers_and_pages_are_printed(built: Path) -> None:
     lines = [line.split(maxsplit=1) for line in run("show", built, "fox.md").stdout.splitlines() if line]
     assert ["authors", "Ann Lee, Ben Roy"] in lines and ["open", "true"] in lines
     rows = run("show", built, "fox.md").stdout.split("number", 1)[1].splitlines()[1:]
     assert [row.split(maxsplit=3)[0] for row in rows] == [str(number) for number in range(1, len(rows) + 1)]
+    assert run("show", built, "pages.pdf", "--page", "2").stdout.strip() == "Page 2 has a fox."
+    (page,) = json.loads(run("show", built, "pages.pdf", "--page", "3", "--json").stdout)
+    assert page["page"] == 3 and page["text"].strip() == "Page 3 has a fox."
 
 
 @pytest.mark.parametrize(
@@ -45,12 +48,6 @@ def test_a_section_is_found_by_number_and_heading(built: Path, wanted: str, head
     (passage,) = json.loads(run("show", built, "fox.md", "--section", wanted, "--json").stdout)
     text = (built.parent / "fox.md").read_text().split("---\n", 2)[2]
     assert passage["text"] == text[passage["start"] : passage["end"]] and passage["heading"] == heading
-
-
-def test_a_page_is_printed(built: Path) -> None:
-    assert run("show", built, "pages.pdf", "--page", "2").stdout.strip() == "Page 2 has a fox."
-    (page,) = json.loads(run("show", built, "pages.pdf", "--page", "3", "--json").stdout)
-    assert page["page"] == 3 and page["text"].strip() == "Page 3 has a fox."
 
 
 @pytest.mark.parametrize(

@@ -44,13 +44,12 @@ def test_a_terminal_without_colours_gets_plain_text(monkeypatch: pytest.MonkeyPa
     assert screen.getvalue() == PLAIN
 
 
-def test_a_pipe_gets_plain_text_80_columns_wide(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_is_80_columns_wide_and_a_terminal_within_limits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     terminal.show(LINES)
     assert capsys.readouterr().out == PLAIN
     assert terminal.width() == 80
-
-
-def test_the_width_is_that_of_the_terminal_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     _screen(monkeypatch)
     for columns, width in ((40, 60), (97, 97), (300, 120)):
         monkeypatch.setenv("COLUMNS", str(columns))

@@ -75,13 +75,10 @@ def test_train_prints_its_gain_and_the_next_command(tmp_path: Path, papers: Path
     assert indexed.stdout.startswith("24 added, ")
 
 
-def test_objectives_and_kinds_of_the_options_are_those_of_training() -> None:
+def test_objectives_kinds_and_settings_are_those_of_the_documents(run: Run) -> None:
     assert {*PAIRS, *ALONE} == {*OBJECTIVES}
     assert {name for name, recipe in OBJECTIVES.items() if recipe.needs_pairs} == {*PAIRS}
     assert [*KINDS] == [kind.value for kind in NewKind]
-
-
-def test_the_documented_settings_are_those_of_the_program(run: Run) -> None:
     listed = run("train", "--list-settings").stdout.rstrip()
     assert f"```\n{listed}\n```" in (ROOT / "docs" / "reference" / "training.md").read_text()
     assert max(map(len, listed.splitlines())) <= 80

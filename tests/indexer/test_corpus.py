@@ -259,9 +259,12 @@ def test_a_failure_without_doc_id_is_left_to_a_run_over_its_folder(index: Path, 
     assert reasons[str(tmp_path / "in" / "a.txt")].startswith("its doc_id is not known")
 
 
-def test_a_folder_without_index_is_refused(tmp_path: Path) -> None:
+def test_folders_without_an_index_or_with_another_database_are_refused(tmp_path: Path) -> None:
     with pytest.raises(IndexMismatch, match="holds no index; make one"):
         find_failed(tmp_path)
+    (tmp_path / "zotero.sqlite").write_bytes(b"no database, but long enough to be looked at " * 20)
+    with pytest.raises(DocumentError, match="no library of Zotero"):
+        list_corpus([str(tmp_path)])
 
 
 _SCHEMA = """
@@ -377,9 +380,3 @@ def test_changed_tags_reach_the_index(library: Path, tmp_path: Path) -> None:
     assert "0 added, 0 replaced, 3 unchanged" in CliRunner().invoke(main, arguments).output
     with longmatch.open(index) as opened:
         assert opened.document("storage/EFGH6789/Lock 2003.txt").metadata["tags"] == ["read", "rivers"]
-
-
-def test_another_database_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "zotero.sqlite").write_bytes(b"no database, but long enough to be looked at " * 20)
-    with pytest.raises(DocumentError, match="no library of Zotero"):
-        list_corpus([str(tmp_path)])

@@ -17,13 +17,12 @@ from indexer.upkeep.verify import Damage, verify, verify_deep
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 
-def test_a_sound_index_has_no_finding_by_its_own_encoder(built_folder: Path, corpus: list[Document]) -> None:
+def test_a_sound_index_has_no_finding_by_its_own_encoder_or_in_partitions(
+    built_folder: Path, corpus: list[Document], tmp_path: Path
+) -> None:
     assert verify_deep(built_folder, sample=len(corpus), encoder=FakeEncoder()) == []
     with pytest.raises(IndexMismatch):
         verify_deep(built_folder, encoder=FakeEncoder(fingerprint="e" * 32))
-
-
-def test_partitions_are_checked_as_one_index(built_folder: Path, tmp_path: Path) -> None:
     partition(built_folder, tmp_path / "x.parts", 3)
     encoder = FakeEncoder()
     assert verify_deep(tmp_path / "x.parts", sample=7, encoder=encoder) == []

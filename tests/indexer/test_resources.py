@@ -275,18 +275,15 @@ def test_without_a_limit_the_best_type_is_chosen_and_less_memory_never_chooses_a
         assert set(places) > {0, len(order) - 1}
 
 
-def test_where_training_takes_more_than_the_index_coarser_codes_would_not_help() -> None:
-    training = 4 * MANY.width * SMALL.points_per_list * 4096
-    assert {chosen(MANY, left) for left in range(0, 600_000_000, 1_000_000)} == {"IVF4096,PQ192x4fs", SCAN}
-    assert chosen(MANY, training) == SCAN
-    assert chosen(MANY, training + 20_000_000) == "IVF4096,PQ192x4fs"
-
-
-def test_the_chosen_type_fits_and_the_rejected_ones_do_not() -> None:
+def test_the_chosen_type_fits_and_coarser_codes_are_not_chosen_in_vain() -> None:
     for left in range(0, 200_000_000, 7_000_000):
         *rejected, last = index_options("auto", FEW, left)
         assert last.fits and last.needed_bytes <= left
         assert all(option.needed_bytes > left and not option.fits for option in rejected)
+    training = 4 * MANY.width * SMALL.points_per_list * 4096
+    assert {chosen(MANY, left) for left in range(0, 600_000_000, 1_000_000)} == {"IVF4096,PQ192x4fs", SCAN}
+    assert chosen(MANY, training) == SCAN
+    assert chosen(MANY, training + 20_000_000) == "IVF4096,PQ192x4fs"
 
 
 def test_small_blocks_come_before_another_type_and_scanning_takes_no_memory() -> None:

@@ -210,11 +210,15 @@ def test_curves_and_history_are_linked_where_the_files_exist(tmp_path: Path) -> 
     assert "curves.png" not in card_of(tmp_path)
 
 
-def test_training_data_are_listed_with_counts_checksums_and_licences(tmp_path: Path) -> None:
+def test_training_data_and_limits_are_listed_with_counts_and_licences(tmp_path: Path) -> None:
     assert section(card_of(tmp_path), "Training data")[2:] == [
         r"| proposals | 1 | 3 | d41d8 | CC0 \| 1 |",
         "| rfc | 1 | 0 | 01234 | not stated |",
     ]
+    limits = " ".join(section(card_of(tmp_path), "Intended use and limits"))
+    assert "validated on English text" in limits
+    assert "chunks of at most 126 tokens. The longest document of its corpora had 131,071 words" in limits
+    assert "The weights are under the licence apache-2.0." in limits
 
 
 def test_the_objective_has_a_table_of_settings(tmp_path: Path) -> None:
@@ -248,13 +252,6 @@ def test_the_card_holds_everything_needed_to_rerun_the_training(
         "| machine | AMD EPYC 9B14, 2 cores, 8 GiB, NVIDIA H200 |",
         f"| commit | {shown_commit} |",
     ]
-
-
-def test_limits_state_language_lengths_and_licence(tmp_path: Path) -> None:
-    limits = " ".join(section(card_of(tmp_path), "Intended use and limits"))
-    assert "validated on English text" in limits
-    assert "chunks of at most 126 tokens. The longest document of its corpora had 131,071 words" in limits
-    assert "The weights are under the licence apache-2.0." in limits
 
 
 def test_a_card_warns_when_its_command_does_not_reproduce_the_run(tmp_path: Path) -> None:

@@ -90,10 +90,12 @@ def test_equal_weights_change_nothing_but_rounding(index: Index, corpus: list[Do
     assert {hit.doc_id: hit.score for hit in tripled} == pytest.approx({hit.doc_id: hit.score for hit in plain})
 
 
-def test_a_weight_of_zero_is_the_same_as_skipping(words: longmatch.Index) -> None:
+def test_a_weight_of_zero_skips_a_section_and_a_large_one_ranks_by_it(words: longmatch.Index) -> None:
     by_weight = words.search(QUERY, weights={"references": 0})
     assert shown(by_weight) == shown(words.search(QUERY, skip="references"))
     assert shown(by_weight) != shown(words.search(QUERY))
+    assert words.search(QUERY, skip="references")[0].doc_id.startswith("p")
+    assert words.search(QUERY, skip="references", weights={"bees": 200})[0].doc_id.startswith("o")
 
 
 def test_scores_of_weighted_searches_do_not_depend_on_the_page(index: Index, corpus: list[Document]) -> None:
@@ -140,11 +142,6 @@ def test_weighted_words_follow_the_equation(tmp_path: Path) -> None:
         assert {hit.doc_id: hit.score for hit in result} == pytest.approx(
             {name: score for name, score in expected.items() if score}, abs=1e-6
         )
-
-
-def test_a_section_with_a_larger_weight_ranks_by_its_matches(words: longmatch.Index) -> None:
-    assert words.search(QUERY, skip="references")[0].doc_id.startswith("p")
-    assert words.search(QUERY, skip="references", weights={"bees": 200})[0].doc_id.startswith("o")
 
 
 def test_a_query_whose_sections_all_have_weight_0_is_refused(words: longmatch.Index) -> None:

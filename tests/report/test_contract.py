@@ -248,10 +248,13 @@ def test_references_of_both_texts_come_with_their_sections(tmp_path: Path) -> No
     assert notes["rfc2119.txt"] == ["the query cites it, in Argument"]
 
 
-def test_every_row_has_all_columns_in_order(index: Index, corpus: list[Document]) -> None:
+def test_rows_of_parts_have_all_columns_and_sum_to_the_score(index: Index, corpus: list[Document]) -> None:
     rows = list(part_rows(index.search(corpus[3], Request(with_itself=True)).to_dict(n_pairs=2)))
     assert {tuple(row) for row in rows} == {PART_COLUMNS}
     assert {row["kind"] for row in rows} == {"section_pair", "rest"}
+    frame = index.search(corpus[3], Request(with_itself=True)).parts_to_pandas(n_pairs=2)
+    for _, rows in frame.groupby("rank"):
+        assert rows["contribution"].sum() == pytest.approx(rows["score"].iloc[0], abs=1e-5)
 
 
 def test_a_row_is_a_listed_part(index: Index, corpus: list[Document]) -> None:
@@ -284,12 +287,6 @@ def test_ids_in_csv_are_not_read_as_formulas(index: Index, corpus: list[Document
     query = replace(corpus[3], doc_id="=cmd()")
     (line, *_) = csv.DictReader(io.StringIO(render([Answer(index.search(query, Request(k=1)))], "csv", 2)))
     assert line["query_id"] == "'=cmd()"
-
-
-def test_contributions_of_a_hit_sum_to_its_score(index: Index, corpus: list[Document]) -> None:
-    frame = index.search(corpus[3], Request(with_itself=True)).parts_to_pandas(n_pairs=2)
-    for _, rows in frame.groupby("rank"):
-        assert rows["contribution"].sum() == pytest.approx(rows["score"].iloc[0], abs=1e-5)
 
 
 @pytest.mark.parametrize("value", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])

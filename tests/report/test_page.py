@@ -61,10 +61,6 @@ def test_every_number_is_that_of_the_json(result: Result) -> None:
         assert numbers(element.xpath(".//ul[@class='components']")[0]) == list(hit["components"].values())
 
 
-def test_percentages_stay_on_one_line(result: Result) -> None:
-    assert re.findall(r"\d\s%", parsed(result.to_html()).text_content()) == re.findall("\\d\u00a0%", result.to_html())
-
-
 def test_sections_add_up_to_the_section_pairs(result: Result) -> None:
     (view,) = (one for one in hit_views(result, n_pairs=2) if one.hit.rank == 1)
     total = sum(pair.contribution for pair in view.hit.pairs)
@@ -112,10 +108,11 @@ def test_hostile_documents_add_no_element_and_leave_no_script(tmp_path: Path) ->
     assert len(page.xpath("//script[not(@type)]")) == len(ordinary.xpath("//script[not(@type)]")) == 1
 
 
-def test_nothing_is_loaded_from_elsewhere(result: Result) -> None:
+def test_a_page_loads_nothing_and_keeps_percentages_on_a_line(result: Result) -> None:
     html = result.to_html()
     assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:|//)|@import|url\(""", html)
     assert "default-src 'none'" in html
+    assert re.findall(r"\d\s%", parsed(result.to_html()).text_content()) == re.findall("\\d\u00a0%", result.to_html())
 
 
 def test_a_result_states_its_origin_and_command(result: Result) -> None:
@@ -197,14 +194,11 @@ def rows(html: str) -> list[list[str]]:
     return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", body)]
 
 
-def test_each_section_has_a_row_below_document_and_metadata() -> None:
+def test_each_section_has_a_row_and_pages_a_column_where_there_are_some() -> None:
     html = document_html(DOCUMENT)
     assert rows(html) == [["0", "A &amp; B", "18", "1-2", "A &amp; B first words"], ["1", "C", "6", "2", "C more"]]
     assert "<b>On &lt;i&gt;</b>" in html
     assert "d.pdf, x/d.pdf; 24 characters in 2 sections on 2 pages<br>year: 2020<br>tags: a, &lt;b&gt;" in html
-
-
-def test_a_format_without_pages_has_no_column_for_them() -> None:
     html = document_html(replace(DOCUMENT, pages=()))
     assert rows(html)[1] == ["1", "C", "6", "C more"]
     assert "<th>pages</th>" not in html and " pages<br>" not in html

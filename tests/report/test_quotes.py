@@ -257,14 +257,11 @@ def test_a_line_is_cut_around_its_marks(first: int, n_words: int, most: int) -> 
     assert len(line) > most - len("word word ")  # no room is left where there is text
 
 
-def test_a_long_claim_is_quoted_by_clause() -> None:
+def test_a_long_claim_is_quoted_by_clause_and_a_sentence_around_its_marks() -> None:
     clauses = [f"a {name} of brass coupled to the {name} of the housing by a {name} of rubber" for name in PARTS]
     claim = f"A pump comprising: {'; '.join(clauses)}."
     ((query, target),) = quotes_of("A seal of brass is coupled to the seal of the housing by a seal.", claim)
     assert target.text == f"{clauses[PARTS.index('seal')]};" and "coupled" in query.text
-
-
-def test_a_very_long_sentence_is_quoted_around_its_marks() -> None:
     filler = "nothing of interest " * 200
     for query, _ in quotes_of(f"{filler} the heron waits {filler}.", "A heron waits."):
         assert len(query.text) <= MOST_CHARACTERS

@@ -99,9 +99,13 @@ def check_same(found: Ranks, expected: Ranks) -> None:
     assert (found.is_exact, found.is_complete) == (expected.is_exact, expected.is_complete)
 
 
-def test_a_partition_has_all_documents_and_shows_none_of_none(case: Case) -> None:
+def test_a_partition_has_all_documents_and_finds_none_that_nothing_matches(case: Case) -> None:
     assert case.partition.n_documents == case.snapshot.n_documents == len(documents())
     assert list(case.partition.show(np.empty(0, np.int64))) == []
+    prepared = case.prepared(make_document("q", "zyzzyva"))
+    found = case.partition.rank(prepared, Selection("topic = 99", exact=True), 5)
+    assert (found.best.doc_ids, found.n_found, found.n_searched) == ((), 0, 0)
+    assert found.best.exact.matches.similarities.shape == (len(prepared.vectors.chunks), 0)
 
 
 @pytest.mark.parametrize("n_most", [1, 7, 100])
@@ -138,13 +142,6 @@ def test_containment_is_scored_too(kind: OpenPartition, folders: dict[str, Path]
         case = Case(partition, snapshot, CONTAINMENT)
         prepared = case.prepared("doc004")
         check_same(partition.rank(prepared, EXACT, 10), case.expected(prepared, EXACT, 10))
-
-
-def test_a_query_that_nothing_matches_finds_nothing(case: Case) -> None:
-    prepared = case.prepared(make_document("q", "zyzzyva"))
-    found = case.partition.rank(prepared, Selection("topic = 99", exact=True), 5)
-    assert (found.best.doc_ids, found.n_found, found.n_searched) == ((), 0, 0)
-    assert found.best.exact.matches.similarities.shape == (len(prepared.vectors.chunks), 0)
 
 
 @pytest.mark.parametrize("where", ["topic =", "topic ~ 3", "drop table documents"])

@@ -155,16 +155,13 @@ def test_chunks_that_match_the_positive_alone_are_preferred_to_those_that_match_
     assert sum("match" in one for one in words) >= 45
 
 
-def test_a_positive_keeps_its_best_matches_with_the_chosen_chunks(chunk_index: Index) -> None:
+def test_positives_keep_best_matches_and_targets_without_evidence_half_as_many(chunk_index: Index) -> None:
     chosen = EvidenceChunks(chunk_index, 99, 6, threshold_rank=3)(batch(), np.random.default_rng(0))
     query, positive = ENCODER.encode_segmented([segmented("query"), segmented("positive")])
     best = {int(np.argmax([float(chunk @ other) for other in positive.chunks])) for chunk in query.chunks}
     words = kept_words(segmented("positive"))
     assert kept_words(chosen.targets[0]) == [words[at] for at in sorted(best)]
     assert "near" in kept_words(chosen.targets[1])  # of the hard negative only chunks above the threshold
-
-
-def test_a_target_without_evidence_keeps_half_as_many_random_chunks(chunk_index: Index) -> None:
     selector = EvidenceChunks(chunk_index, 1, 4, threshold_rank=3)
     chosen = [selector(batch(excluded=[7]), np.random.default_rng(seed)) for seed in range(30)]
     assert {len(one.targets[7].chunks) for one in chosen} == {2}

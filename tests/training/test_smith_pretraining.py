@@ -73,10 +73,11 @@ def test_the_loss_is_the_sum_of_its_parts_and_words_start_at_the_logarithm_of_th
     assert task.backward(task.batch(0), ignore)["wp"] == pytest.approx(expected, abs=0.1)
 
 
-def test_the_tokens_of_a_batch_are_those_of_its_documents(make: Make) -> None:
+def test_tokens_of_a_batch_are_counted_and_word_masks_new_at_each_step(make: Make) -> None:
     for variant in Variant:
         task = make(variant, repeats=1)
         assert task.n_tokens(task.batch(0)) == sum(document.coverage.tokens_read for document in task.documents)
+    assert {len(way) for way in hidden_by_document(make(), range(6)).values()} == {6}
 
 
 @pytest.mark.parametrize("variant", Variant)
@@ -120,10 +121,6 @@ def test_the_papers_word_masks_are_a_function_of_document_and_seed(make: Make, v
     assert {len(way) for way in ways.values()} == {1}
     assert hidden_by_document(make(variant, batch_size=4), range(2)) == ways
     assert hidden_by_document(make(variant, seed=1), range(2)) != ways
-
-
-def test_the_fixed_word_masks_are_new_at_each_step(make: Make) -> None:
-    assert {len(way) for way in hidden_by_document(make(), range(6)).values()} == {6}
 
 
 def test_the_released_pool_holds_blocks_that_do_not_exist_and_the_fixed_one_does_not(make: Make) -> None:
