@@ -214,7 +214,12 @@ class Index:
         result = self._completed(result, encoding, used.scoring, origin)
         result = replace(result, copies=copies, n_undated=self._n_undated(request))
         self.record(result)
-        return self._explained(result) if used.explain is Explain.MODEL else result
+        if used.explain is not Explain.MODEL:
+            return result
+        with self._encoding():
+            models = self.encoder.explain(result.query, [hit.document for hit in result.hits])
+        hits = tuple(replace(hit, model=model) for hit, model in zip(result.hits, models, strict=True))
+        return replace(result, hits=hits)
 
     def search_together(
         self, like: Sequence[Document | str], unlike: Sequence[Document | str] = (), request: Request | None = None
@@ -308,13 +313,6 @@ class Index:
             return request, ()
         copies = self.copies(source.document)
         return request.leaving_out(*copies), tuple(name for name in copies if name != query)
-
-    def _explained(self, result: Result) -> Result:
-        """Add the encoder's own explanation to each hit, computed from the texts that the index holds."""
-        with self._encoding():
-            models = self.encoder.explain(result.query, [hit.document for hit in result.hits])
-        hits = tuple(replace(hit, model=model) for hit, model in zip(result.hits, models, strict=True))
-        return replace(result, hits=hits)
 
     def _query(self, document: Document) -> Query:
         """A document with its vectors; without vectors where the index holds words alone."""

@@ -12,7 +12,7 @@ import re
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
@@ -51,14 +51,11 @@ def examine(*, deep: bool = False) -> Iterator[Check]:
     yield Check("sqlite", sqlite3.sqlite_version_info >= (3, 38), sqlite3.sqlite_version)
     checks = _DEEP if deep else {"faiss": _installed_faiss, "encoder": _installed_encoder, "gpu": _gpu_drivers}
     for name, check in checks.items():
-        yield _guarded(name, check)
-
-
-def _guarded(name: str, check: Callable[[], str]) -> Check:
-    try:
-        return Check(name, True, check())
-    except (EngineError, ImportError, OSError, RuntimeError) as error:
-        return Check(name, False, f"{type(error).__name__}: {error}")
+        try:
+            result = Check(name, True, check())
+        except (EngineError, ImportError, OSError, RuntimeError) as error:
+            result = Check(name, False, f"{type(error).__name__}: {error}")
+        yield result
 
 
 def _installed_faiss() -> str:

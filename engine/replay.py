@@ -207,13 +207,11 @@ def differences_text(differences: Differences) -> str:
         ranks = f"{_rank(change.rank_before)} -> {_rank(change.rank_after)}"
         scores = f"{_score(change.score_before)} -> {_score(change.score_after)}"
         lines.append(f"  {ranks:>8}  {scores}  {change.title}  {change.doc_id}{note}")
-        lines += [f"            {_cause(cause)}" for cause in change.causes]
+        for cause in change.causes:
+            pair = f"{cause.query_section} -> {cause.target_section}" if cause.query_section else "other section pairs"
+            difference = f"{cause.after - cause.before:+.4f}"
+            lines.append(f"            {difference}  {pair}  ({cause.before:.4f} -> {cause.after:.4f})")
     return "\n".join(lines)
-
-
-def _cause(cause: Cause) -> str:
-    sections = f"{cause.query_section} -> {cause.target_section}" if cause.query_section else "other section pairs"
-    return f"{cause.after - cause.before:+.4f}  {sections}  ({cause.before:.4f} -> {cause.after:.4f})"
 
 
 def _rank(rank: int | None) -> str:

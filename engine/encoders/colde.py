@@ -76,7 +76,10 @@ def split_sections(
         refill: whether the chunks of a part are cut again, full, from its first token.
     """
     if len(sections) < n_parts:
-        return _equal_stretches(_tokens(chunk for chunks in sections for chunk in chunks), n_parts, chunk_tokens)
+        tokens = _tokens(chunk for chunks in sections for chunk in chunks)
+        n_parts = min(n_parts, len(tokens))
+        edges = [len(tokens) * part // n_parts for part in range(n_parts + 1)]
+        return [full_chunks(tokens[a:b], chunk_tokens) for a, b in pairwise(edges)]
     borders = _balanced([sum(map(len, chunks)) for chunks in sections], n_parts)
     parts = [tuple(chunk for chunks in sections[a:b] for chunk in chunks) for a, b in pairwise(borders)]
     return [full_chunks(_tokens(part), chunk_tokens) for part in parts] if refill else parts
@@ -100,12 +103,6 @@ def _balanced(sizes: Sequence[int], n_parts: int) -> list[int]:
         highest = len(sizes) - (n_parts - part)
         borders.append(min(range(borders[-1] + 1, highest + 1), key=lambda border: abs(ends[border] - goal)))
     return [*borders, len(sizes)]
-
-
-def _equal_stretches(tokens: Sequence[int], n_parts: int, chunk_tokens: int) -> list[tuple[TokenIds, ...]]:
-    n_parts = min(n_parts, len(tokens))
-    borders = [len(tokens) * part // n_parts for part in range(n_parts + 1)]
-    return [full_chunks(tokens[a:b], chunk_tokens) for a, b in pairwise(borders)]
 
 
 def chunk_across_sections(document: Document, tokenizer: Tokenizer, most: int) -> SegmentedDocument:

@@ -231,7 +231,10 @@ class SmithModule(nn.Module):
         """
         if self.document is None:
             return blocks[:, 0], blocks
-        rows = self._head(self.document(blocks, mask))
+        rows: Tensor = self.heads[0](torch.tanh(self.document.pooler(self.document(blocks, mask))))
+        if self.config.final_activation is Activation.RELU:
+            rows = torch.relu(rows)
+        rows = normalize(rows.float(), dim=-1)
         if self.config.combination is Combination.NORMAL:
             return rows[:, 0], rows
         beside = self._beside(blocks, mask)
@@ -271,13 +274,6 @@ class SmithModule(nn.Module):
         document = self.documents(blocks[None], mask)[0][0]
         share = document[: self.config.width].square().sum() / document.square().sum()
         return share * beside + (1 - share) * attended
-
-    def _head(self, contextual: Tensor) -> Tensor:
-        assert self.document is not None
-        rows: Tensor = self.heads[0](torch.tanh(self.document.pooler(contextual)))
-        if self.config.final_activation is Activation.RELU:
-            rows = torch.relu(rows)
-        return normalize(rows.float(), dim=-1)
 
     def _beside(self, blocks: Tensor, mask: Tensor) -> Tensor:
         """(B, H): g in `documents`."""

@@ -112,7 +112,13 @@ def index_export(snapshot: Snapshot, what: What, positions: Positions | None = N
     chosen = np.arange(snapshot.n_documents) if positions is None else positions
     match what:
         case "documents":
-            fields = _columns_of(stored_types(snapshot.folder))
+            taken = {name for name, _ in _DOCUMENTS}
+            columns = {
+                name: next((column for kinds, column in _TYPES if counts.keys() <= kinds), None)
+                for name, counts in stored_types(snapshot.folder).items()
+                if name not in taken
+            }
+            fields = {name: column for name, column in columns.items() if column is not None}
             schema = pa.schema([*_DOCUMENTS, *fields.items()])
             rows: Callable[[Positions], list[dict[str, Any]]] = partial(_documents, snapshot, fields)
         case "sections":
@@ -123,17 +129,6 @@ def index_export(snapshot: Snapshot, what: What, positions: Positions | None = N
             raise QueryError(f"there is no table {what!r}; export documents, sections or vectors")
     blocks = (rows(chosen[first : first + _AT_ONCE]) for first in range(0, len(chosen), _AT_ONCE))
     return Export(schema, (pa.RecordBatch.from_pylist(block, schema) for block in blocks))
-
-
-def _columns_of(types: Mapping[str, Mapping[str, int]]) -> dict[str, pa.DataType]:
-    """The metadata fields that become columns: those whose values a column of one type can hold."""
-    taken = {name for name, _ in _DOCUMENTS}
-    columns = {
-        name: next((column for kinds, column in _TYPES if counts.keys() <= kinds), None)
-        for name, counts in types.items()
-        if name not in taken
-    }
-    return {name: column for name, column in columns.items() if column is not None}
 
 
 def _documents(snapshot: Snapshot, fields: Mapping[str, pa.DataType], positions: Positions) -> list[dict[str, Any]]:

@@ -159,7 +159,7 @@ def novelty(searcher: Searcher, query: Query, request: Request) -> Result:
         )
         for number, ready, hit in zip(numbers, prepared, hits, strict=True)
     ]
-    sections.sort(key=_place)
+    sections.sort(key=lambda section: (section.novelty is None, -(section.novelty or 0.0), section.section))
     chunks_pooled = max((ready.vectors.coverage.chunks_pooled for ready in prepared), default=1)
     return Result(
         query=document,
@@ -175,10 +175,6 @@ def novelty(searcher: Searcher, query: Query, request: Request) -> Result:
         wording=snapshot.reference.stock,
         sections=tuple(sections),
     )
-
-
-def _place(section: SectionNovelty) -> tuple[bool, float, int]:
-    return section.novelty is None, -(section.novelty or 0.0), section.section
 
 
 def section_query(query: Query, number: int) -> Query:

@@ -33,17 +33,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors, unit
 from engine.errors import QueryError
-from engine.scoring.evidence import (
-    NEAR,
-    Scoring,
-    Thresholds,
-    best_matches,
-    chunk_weights,
-    join,
-    own_similarities,
-    reference_threshold,
-    thresholds,
-)
+from engine.scoring import evidence
 from engine.store.checks import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.text.document import KIND, Document
@@ -92,7 +82,7 @@ class Prepared:
 
     vectors: EncodedDocument  # with pooled chunks if the query has very many
     chunk_weights: NDArray[np.float64]  # (I,) w_i
-    limits: Thresholds
+    limits: evidence.Thresholds
     words: QueryTerms | None
     pairs: QueryTerms | None
     weights: dict[str, float]  # of the components
@@ -113,7 +103,7 @@ class Background(Protocol):
         """The language by which words are segmented; None without words."""
 
 
-def prepare(query: Query, background: Background, scoring: Scoring) -> Prepared:
+def prepare(query: Query, background: Background, scoring: evidence.Scoring) -> Prepared:
     """Compute thresholds and weights of a query from a reference; for thresholds, copies of the query are left out.
 
     Sentences that many documents have and sections that the query skips are left out of its evidence; the sentences
@@ -136,11 +126,13 @@ def prepare(query: Query, background: Background, scoring: Scoring) -> Prepared:
     stretches = query_stretches(query.document, left_out, common, names)
     text = QueryText(query.document, background.language, blanked(query.document.text, common), left_out, kinds)
     shares = kept_shares(stretches, [Span(chunk.start, chunk.stop) for chunk in vectors.chunk_spans])
-    chunk_shares = shares * chunk_weights(np.array([chunk.n_tokens for chunk in vectors.chunk_spans], np.int64))
+    chunk_shares = shares * evidence.chunk_weights(
+        np.array([chunk.n_tokens for chunk in vectors.chunk_spans], np.int64)
+    )
     of_sections = np.array(query.section_weights) if query.section_weights else None
     if of_sections is not None:
         chunk_shares = chunk_shares * of_sections[[chunk.section for chunk in vectors.chunk_spans]]
-    limits = thresholds(
+    limits = evidence.thresholds(
         *_chunk_thresholds(vectors.chunks, reference, key, scoring),
         _own_similarities(query, vectors.chunks, skip, scoring),
         chunk_shares,
@@ -155,7 +147,7 @@ def prepare(query: Query, background: Background, scoring: Scoring) -> Prepared:
 
 
 def _terms(
-    query: Query, text: QueryText, known: WordTables | None, background: Background, scoring: Scoring
+    query: Query, text: QueryText, known: WordTables | None, background: Background, scoring: evidence.Scoring
 ) -> tuple[QueryTerms, QueryTerms]:
     """The weighted words and pairs of a query, whose `text` is without common sentences."""
     is_weighted = bool(query.section_weights)
@@ -181,7 +173,7 @@ def _terms(
 
 
 def _attainable(
-    weights: dict[str, float], limits: Thresholds, words: QueryTerms | None, pairs: QueryTerms | None
+    weights: dict[str, float], limits: evidence.Thresholds, words: QueryTerms | None, pairs: QueryTerms | None
 ) -> dict[str, float]:
     """The weights of the components that the query has chunks or terms for, scaled to sum to 1 again."""
     terms = {"words": words, "pairs": pairs}
@@ -191,7 +183,9 @@ def _attainable(
     return {name: weight / total if total and is_there[name] else 0.0 for name, weight in weights.items()}
 
 
-def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: Scoring) -> tuple[Vectors, Vectors]:
+def _chunk_thresholds(
+    chunks: Vectors, reference: Reference, key: int, scoring: evidence.Scoring
+) -> tuple[Vectors, Vectors]:
     """theta and phi, (I,) both."""
     is_other = reference.hashes != key
     if not is_other.any() or not len(chunks):
@@ -200,21 +194,21 @@ def _chunk_thresholds(chunks: Vectors, reference: Reference, key: int, scoring: 
     exceeding = max(1, round(scoring.exceeding * reference.n_documents / full))
 
     def joined(best: Vectors, openings: Vectors) -> NDArray[np.float64]:
-        return join(best, openings, scoring.opening)
+        return evidence.join(best, openings, scoring.opening)
 
     def limit(similarities: NDArray[np.floating]) -> Vectors:
-        return reference_threshold(similarities[:, is_other], exceeding)
+        return evidence.reference_threshold(similarities[:, is_other], exceeding)
 
     def is_near(best: Vectors, openings: Vectors) -> NDArray[np.bool_]:
         both = best, joined(best, openings)
-        theta, phi = (each >= limit(each)[:, None] - NEAR for each in both)
+        theta, phi = (each >= limit(each)[:, None] - evidence.NEAR for each in both)
         return np.asarray(theta | phi)
 
-    matches = best_matches(chunks, reference.vectors, reference.starts, is_near)
+    matches = evidence.best_matches(chunks, reference.vectors, reference.starts, is_near)
     return limit(matches.similarities), limit(joined(matches.similarities, matches.openings))
 
 
-def _own_similarities(query: Query, chunks: Vectors, skip: int, scoring: Scoring) -> Vectors:
+def _own_similarities(query: Query, chunks: Vectors, skip: int, scoring: evidence.Scoring) -> Vectors:
     """s_i(q) of the chunks (I, D), of which many of the query can be pooled; as in a target that skips the kinds."""
     if not len(chunks):
         return np.zeros(0, np.float32)
@@ -222,7 +216,7 @@ def _own_similarities(query: Query, chunks: Vectors, skip: int, scoring: Scoring
     if skip:
         bits = section_bits(query.document)[[chunk.section for chunk in query.vectors.chunk_spans]]
         first = int(np.argmin((bits & skip) != 0))
-    return own_similarities(chunks, query.vectors.chunks[first], scoring.opening)
+    return evidence.own_similarities(chunks, query.vectors.chunks[first], scoring.opening)
 
 
 def left_out_sections(

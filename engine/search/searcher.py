@@ -111,7 +111,9 @@ class Searcher:
         prepared = self.prepare(query)
         floor = self.snapshot.reference.floor_of(len(query.document.text), self.scoring)
         page = slice(request.offset, request.offset + request.k)
-        ranks, hits = self._ranks_and_hits(query, prepared, partition.Selection.of(request), page, request.min_pair)
+        ranks = self.ranks(prepared, partition.Selection.of(request), page.stop)
+        best = ranks.best.exact.of(slice(page.start, None))
+        hits = self.hits(query, prepared, best, self.show(best.positions), page.start, request.min_pair)
         hits = tuple(hit for hit in hits if hit.score >= least_score(request, floor))
         is_certified = ranks.is_exact and ranks.is_complete
         is_pooled = prepared.vectors.coverage.chunks_pooled > 1
@@ -129,14 +131,6 @@ class Searcher:
             floor=floor,
             wording=self.snapshot.reference.stock,
         )
-
-    def _ranks_and_hits(
-        self, query: Query, prepared: Prepared, selection: partition.Selection, page: slice, min_pair: float
-    ) -> tuple[partition.Ranks, tuple[Hit, ...]]:
-        """The ranking of all partitions, and its hits on a page."""
-        ranks = self.ranks(prepared, selection, page.stop)
-        best = ranks.best.exact.of(slice(page.start, None))
-        return ranks, self.hits(query, prepared, best, self.show(best.positions), page.start, min_pair)
 
     def ranks(self, prepared: Prepared, selection: partition.Selection, n_most: int) -> partition.Ranks:
         """The best documents of all partitions, as one partition ranks its own; see `Partition.rank`."""

@@ -189,7 +189,9 @@ def selector(allowed: NDArray[np.bool_]) -> Any:  # noqa: ANN401
 
 def _empty_index(factory: str, width: int) -> Any:  # noqa: ANN401
     try:
-        return faiss.index_factory(width, _with_ids(factory), faiss.METRIC_INNER_PRODUCT)
+        # IDMap2 also maps ids back to rows, which nothing here needs, for about 60 bytes more per vector.
+        has_own_ids = factory.startswith(("IDMap", "IVF")) or ",IVF" in factory
+        return faiss.index_factory(width, factory if has_own_ids else f"IDMap,{factory}", faiss.METRIC_INNER_PRODUCT)
     except (RuntimeError, AssertionError) as error:
         raise _refusal(factory, f"vectors {width} wide", error) from error
 
@@ -204,12 +206,6 @@ def _refusal(factory: str, over: str, error: Exception) -> IndexMismatch:
         f"FAISS cannot build factory {factory!r} over {over} ({reason}); "
         "use --factory auto, Flat, SQ8, or IVF1024,PQ64x4fs"
     )
-
-
-def _with_ids(factory: str) -> str:
-    # IDMap2 also maps ids back to rows, which nothing here needs, for about 60 bytes more per vector.
-    has_own_ids = factory.startswith(("IDMap", "IVF")) or ",IVF" in factory
-    return factory if has_own_ids else f"IDMap,{factory}"
 
 
 def _reserve(index: Any, n_vectors: int) -> None:  # noqa: ANN401

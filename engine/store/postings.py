@@ -182,7 +182,9 @@ def _turned(tables: Iterable[TermTable], statistics: TermStatistics, least: int,
     waiting: list[_PostingPart] = []
     first = n_read = 0
     for table in tables:
-        waiting.append(_part(table, statistics, least, n_read))
+        weights = _bytes(table, statistics)
+        is_heavy = weights >= least
+        waiting.append(_PostingPart(table.terms[is_heavy], table.rows()[is_heavy] + n_read, weights[is_heavy]))
         n_read += table.n_documents
         while n_read >= first + size:
             last = waiting.pop()
@@ -191,13 +193,6 @@ def _turned(tables: Iterable[TermTable], statistics: TermStatistics, least: int,
             waiting, first = [last.of(slice(split, None))], first + size
     if n_read > first:
         yield _block(waiting, first)
-
-
-def _part(table: TermTable, statistics: TermStatistics, least: int, n_before: int) -> _PostingPart:
-    """Terms and weights that are not left out; rows begin at `n_before`."""
-    weights = _bytes(table, statistics)
-    is_heavy = weights >= least
-    return _PostingPart(table.terms[is_heavy], table.rows()[is_heavy] + n_before, weights[is_heavy])
 
 
 def _bytes(table: TermTable, statistics: TermStatistics) -> NDArray[np.uint8]:

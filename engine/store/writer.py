@@ -427,7 +427,10 @@ class PartitionWriters:
     ) -> None:
         try:
             if error is None:
-                self._count()
+                entries = zip(self.manifest.partitions, self.parts, strict=True)
+                counted = replace(self.manifest, partitions=tuple(_counted(entry, writer) for entry, writer in entries))
+                if counted != self.manifest:
+                    self._write(counted)
         finally:
             self._opened.close()
 
@@ -463,12 +466,6 @@ class PartitionWriters:
         for path in (self.folder / REFERENCE_FOLDER).glob("*"):
             if named is None or path != self.folder / named.file:
                 path.unlink()
-
-    def _count(self) -> None:
-        entries = zip(self.manifest.partitions, self.parts, strict=True)
-        counted = replace(self.manifest, partitions=tuple(_counted(entry, writer) for entry, writer in entries))
-        if counted != self.manifest:
-            self._write(counted)
 
     def _write(self, manifest: catalog.Manifest) -> None:
         catalog.write_manifest(self.folder, manifest)

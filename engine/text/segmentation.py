@@ -122,7 +122,7 @@ def _join_tiny(parts: list[Section], text: str) -> list[Section]:
     waiting: list[Section] = []
     for part in parts:
         waiting.append(part)
-        if _size(waiting, text) >= MIN_SECTION_CHARS:
+        if len(text[waiting[0].start : waiting[-1].stop].strip()) >= MIN_SECTION_CHARS:
             joined.append(_join(waiting))
             waiting = []
     if waiting and joined:
@@ -130,10 +130,6 @@ def _join_tiny(parts: list[Section], text: str) -> list[Section]:
     elif waiting:
         joined.append(_join(waiting))
     return joined
-
-
-def _size(parts: Sequence[Section], text: str) -> int:
-    return len(text[parts[0].start : parts[-1].stop].strip())
 
 
 def _join(parts: Sequence[Section]) -> Section:

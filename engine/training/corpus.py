@@ -222,6 +222,8 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
     pairs = _pairs(pairs_file, documents, held_out, label)
     qrels = folder / f"qrels{suffix}.tsv"
     judged = _relevant(read_judgments(qrels)) if qrels.exists() else {}
+    readme = folder / "README.md"
+    match = _LICENCE.search(readme.read_text("utf-8", errors="replace")) if readme.is_file() else None
     return TrainingCorpus(
         name=folder.resolve().name,
         documents=documents,
@@ -231,7 +233,7 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
         valid={one: judged[one] for one in splits.get("valid", ()) if one in documents and one in judged},
         n_unreadable=n_unreadable,
         checksum=_checksum([path, *filter(Path.exists, (pairs_file, qrels, splits_file))]),
-        licence=_licence(folder / "README.md"),
+        licence=" ".join(match[1].split()) if match else "",
     )
 
 
@@ -288,12 +290,6 @@ def _pairs(path: Path, documents: Mapping[str, Document], held_out: frozenset[st
             f"({len(documents)} documents, {len(held_out)} held out); name documents by their ids in the corpus"
         )
     return pairs
-
-
-def _licence(readme: Path) -> str:
-    """The first paragraph below a heading "Licence"; "" where there is none."""
-    match = _LICENCE.search(readme.read_text("utf-8", errors="replace")) if readme.is_file() else None
-    return " ".join(match[1].split()) if match else ""
 
 
 def _checksum(paths: list[Path]) -> str:

@@ -410,7 +410,9 @@ class SmithPretraining:
             generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
             chosen = choose_by_chance(free, generator)
         else:
-            generator = torch.Generator().manual_seed(_document_seed(document, self.settings.seed))
+            # The same words in every epoch, wherever the document is in the corpus.
+            content = repr((self.settings.seed, [list(ids) for ids in document.token_ids])).encode()
+            generator = torch.Generator().manual_seed(int.from_bytes(hashlib.sha256(content).digest()[:8]) >> 1)
             chosen = choose_by_count(free, mask, generator)
         tokenizer = encoder.tokenizer
         hidden = mask_words(
@@ -478,7 +480,10 @@ class SmithPretraining:
         encoder = self.module.encoder.document
         assert encoder is not None
         contextual = encoder(hidden, mask)[document, block]  # (R, H)
-        candidates = self._candidates(truth, is_real)  # (M, H)
+        if not is_real.all():
+            padding = self.module.encoder.padding_block()
+            truth = padding.repeat(len(is_real), 1).index_put((is_real.nonzero()[:, 0],), truth)
+        candidates = truth.detach() if self.settings.stop_gradient else truth  # (M, H)
         with full_precision(blocks.device):
             logits = self.module.block_head(contextual.float()) @ candidates.float().T  # (R, M)
             if self.module.slot_bias is not None:
@@ -486,16 +491,3 @@ class SmithPretraining:
             if self.module.log_temperature is not None:
                 logits = logits / self.module.log_temperature.exp()
             return cross_entropy(logits, is_real.nonzero()[:, 0])
-
-    def _candidates(self, truth: Tensor, is_real: Tensor) -> Tensor:
-        """(M, H): the true blocks; in `released`, padding where a document has no such block."""
-        if not is_real.all():
-            padding = self.module.encoder.padding_block()
-            truth = padding.repeat(len(is_real), 1).index_put((is_real.nonzero()[:, 0],), truth)
-        return truth.detach() if self.settings.stop_gradient else truth
-
-
-def _document_seed(document: SegmentedDocument, seed: int) -> int:
-    """A seed from `seed` and the tokens, wherever the document is in the corpus."""
-    content = repr((seed, [list(ids) for ids in document.token_ids])).encode()
-    return int.from_bytes(hashlib.sha256(content).digest()[:8]) >> 1

@@ -122,7 +122,9 @@ class EvidenceChunks:
         for row, document in enumerate(batch.queries):
             products = self._vectors(document) @ stacked.T  # (I, all J)
             evidence = self._evidence(products, starts, batch.positives[row], batch.excluded[row])
-            chosen = self._draw(evidence, batch.positives[row], rng)
+            weight = evidence[:, batch.positives[row]].max(1, initial=0) + evidence.max(1) / 2 + self.FLOOR
+            keys = np.log(weight) + rng.gumbel(size=len(weight))
+            chosen = np.sort(np.argsort(-keys)[: self.query_chunks])
             queries.append(keep_chunks(document, chosen))
             self._want(wanted, products[chosen], evidence[chosen], starts, batch.positives[row])
         shortened = [
@@ -151,11 +153,6 @@ class EvidenceChunks:
         theta = -np.partition(-others, place, axis=1)[:, place]
         above = np.clip(best - np.clip(theta, 0, 1)[:, None], 0, None) ** 2
         return np.asarray(np.where(excluded, 0, above), np.float32)
-
-    def _draw(self, evidence: Vectors, positives: NDArray[np.bool_], rng: np.random.Generator) -> Positions:
-        weight = evidence[:, positives].max(1, initial=0) + evidence.max(1) / 2 + self.FLOOR
-        keys = np.log(weight) + rng.gumbel(size=len(weight))
-        return np.sort(np.argsort(-keys)[: self.query_chunks])
 
     def _want(
         self,

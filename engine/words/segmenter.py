@@ -143,10 +143,12 @@ class WordSegmenter:
         first, second = first[is_pair], second[is_pair]
         pair_spans = words.spans.take(first, axis=0)
         pair_spans[:, 1] = words.spans[second, 1]
+        with np.errstate(over="ignore"):
+            mixed = (hashes[first].astype(np.uint64) * _MIX + hashes[second].astype(np.uint64)) * _MIX
         return Terms(
             hashes[content].astype(np.uint32),
             words.spans.take(content, axis=0),
-            _hash_pairs(hashes[first], hashes[second]),
+            (mixed >> np.uint64(32)).astype(np.uint32),
             pair_spans,
         )
 
@@ -261,9 +263,3 @@ def _syllables(text: str, start: int, stop: int) -> Iterable[int]:
     if _UNMARKED.fullmatch(text, start, stop):
         return range(start, stop)
     return [match.start() for match in _UNSPACED.finditer(text, start, stop)]
-
-
-def _hash_pairs(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.uint32]:
-    with np.errstate(over="ignore"):
-        mixed = (left.astype(np.uint64) * _MIX + right.astype(np.uint64)) * _MIX
-    return (mixed >> np.uint64(32)).astype(np.uint32)

@@ -81,7 +81,10 @@ def reencode(
         RecallTooLow: the factory string of the index cannot reach the floor; queries scan the vectors.
     """
     with _opened(Path(path)) as writer:
-        used = _loaded(writer, encoder, device)
+        from engine.encoders.loading import load_encoder
+
+        requested = encoder or str(writer.meta["encoder"]["name"])
+        used = load_encoder(requested, device=device) if isinstance(requested, str) else requested
         pipeline = Pipeline(writer, used, activity=Activity(BuildReport(), progress), log=log)
         if n_dropped := drop_staged(writer, keep=used.fingerprint):
             log(f"dropped {n_dropped:,} shards that another encoder had begun")
@@ -145,13 +148,6 @@ def _opened(path: Path) -> Writer:
         writer.close()
         raise
     return writer
-
-
-def _loaded(writer: Writer, encoder: Encoder | str | None, device: str | None) -> Encoder:
-    from engine.encoders.loading import load_encoder
-
-    requested = encoder or str(writer.meta["encoder"]["name"])
-    return load_encoder(requested, device=device) if isinstance(requested, str) else requested
 
 
 def _factory(writer: Writer) -> str | None:

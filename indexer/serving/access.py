@@ -53,7 +53,10 @@ class Access:
             try:
                 self._check(scope, headers)
                 async with self._received(headers, receive) as file, self._taken(file.tell()):
-                    body = _body(file, headers)
+                    file.seek(0)
+                    body = file.read()
+                    if not headers.get("content-type", "").startswith("multipart/form-data"):
+                        _check_values(body)
                     BODY_BYTES.set(len(body))
                     await self._app(scope, _replayed(body, receive), observing)
             except Refusal as refusal:
@@ -129,15 +132,6 @@ class Access:
             self._n_taken -= n_bytes
             async with self._room:
                 self._room.notify_all()
-
-
-def _body(file: IO[bytes], headers: Headers) -> bytes:
-    """A body that was received."""
-    file.seek(0)
-    body = file.read()
-    if not headers.get("content-type", "").startswith("multipart/form-data"):
-        _check_values(body)
-    return body
 
 
 def _check_values(body: bytes) -> None:

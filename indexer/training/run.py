@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -404,7 +404,10 @@ def read_documents(sources: Sequence[Given]) -> list[TrainingCorpus]:
 
 def _read_loose(paths: Sequence[Path]) -> TrainingCorpus:
     documents, n_unreadable = collect(read_corpus([str(path) for path in paths]), paths[0])
-    checksum = _checksum(documents.values())
+    digest = hashlib.sha256()
+    for document in documents.values():
+        digest.update(f"{document.doc_id}\0{document.text}\0".encode("utf-8", "surrogatepass"))
+    checksum = digest.hexdigest()[:12]
     return TrainingCorpus(_loose_name(paths), documents, n_unreadable=n_unreadable, checksum=checksum)
 
 
@@ -414,13 +417,6 @@ def _loose_name(paths: Sequence[Path]) -> str:
     if len(paths) > 1:
         return path.parent.name or "documents"
     return path.name if path.is_dir() else path.name.removesuffix(".gz").rpartition(".")[0]
-
-
-def _checksum(documents: Iterable[Document]) -> str:
-    digest = hashlib.sha256()
-    for document in documents:
-        digest.update(f"{document.doc_id}\0{document.text}\0".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()[:12]
 
 
 def _places(sources: Sequence[Given]) -> list[Place]:

@@ -305,18 +305,13 @@ def verify_deep(
         findings = _compare_words(snapshot, positions, documents)
         encoded = snapshot.has_vectors[positions]
         if encoded.any():
-            used = _checked(snapshot, encoder, device)
+            # An index without vectors needs no encoder.
+            from engine.index import Index
+
+            used = Index(snapshot, encoder, device).encoder
             chosen = [document for document, has in zip(documents, encoded, strict=True) if has]
             findings += _compare_vectors(snapshot, positions[encoded], chosen, used)
     return sorted(findings, key=lambda finding: finding.where)
-
-
-def _checked(snapshot: Snapshot, encoder: Encoder | None, device: str | None) -> Encoder:
-    """The encoder of the index, after comparing its fingerprint."""
-    # An index without vectors needs no encoder.
-    from engine.index import Index
-
-    return Index(snapshot, encoder, device).encoder
 
 
 def _compare_words(snapshot: Snapshot, positions: NDArray[np.int64], documents: list[Document]) -> list[Finding]:
