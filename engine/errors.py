@@ -61,6 +61,16 @@ class IndexDamaged(EngineError):
     """Raised when a file is missing, unreadable, or has another size or checksum than the recorded one."""
 
 
+def damaged_catalog(what: str) -> IndexDamaged:
+    """The error of rows that are not what was written, with the command that finds all of them."""
+    return IndexDamaged(f"{what}; check it: longmatch upkeep verify INDEX")
+
+
+def damaged_file(what: str) -> IndexDamaged:
+    """The error of a file that is not what was written, with the command that makes it again or leaves it out."""
+    return IndexDamaged(f"{what}; repair it: longmatch upkeep repair INDEX")
+
+
 class IndexBusy(EngineError):
     """Raised when the writer lock of an index is held by another process."""
 
@@ -147,7 +157,7 @@ def fault(error: BaseException, place: str = "") -> EngineError | None:
         code = _OS_CODE.search(str(error))
         if code is not None:
             return _of_system(int(code[1]), str(error), place)
-        return IndexDamaged(f"{place or 'a file'} cannot be read ({error}); check it: longmatch upkeep verify INDEX")
+        return damaged_catalog(f"{place or 'a file'} cannot be read ({error})")
     return None
 
 
@@ -166,7 +176,7 @@ def _of_sqlite(error: sqlite3.Error, place: str) -> EngineError:
     if primary == sqlite3.SQLITE_FULL:
         return BudgetExceeded(f"{what}; {_FULL}")
     if primary == sqlite3.SQLITE_CANTOPEN and place and not Path(place).exists():
-        return IndexDamaged(f"{place} is missing; check it: longmatch upkeep verify INDEX")
+        return damaged_catalog(f"{place} is missing")
     if code == sqlite3.SQLITE_READONLY_ROLLBACK:
         return IndexMismatch(f"{place} was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
     if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
@@ -174,8 +184,8 @@ def _of_sqlite(error: sqlite3.Error, place: str) -> EngineError:
     if primary == sqlite3.SQLITE_IOERR and code not in _UNREADABLE:
         return StorageError(f"{what}; {_NEXT_STEPS[errno.EIO]}")
     if primary == sqlite3.SQLITE_CONSTRAINT:
-        return IndexDamaged(f"{what}; check it: longmatch upkeep verify INDEX")
-    return IndexDamaged(f"{place or 'the catalog'} cannot be read ({error}); check it: longmatch upkeep verify INDEX")
+        return damaged_catalog(what)
+    return damaged_catalog(f"{place or 'the catalog'} cannot be read ({error})")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.environment import require_one_faiss
-from engine.errors import BudgetExceeded, IndexDamaged, IndexMismatch
+from engine.errors import BudgetExceeded, IndexMismatch, damaged_file
 from engine.store.durable import Checksum, check_file, write_durably
 
 require_one_faiss()
@@ -116,13 +116,10 @@ class AnnIndex:
         try:
             index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC if is_mapped else 0)
         except RuntimeError as error:
-            raise IndexDamaged(
-                f"{path} is no FAISS index ({error}); repair it: longmatch upkeep repair INDEX"
-            ) from error
+            raise damaged_file(f"{path} is no FAISS index ({error})") from error
         if (index.ntotal, index.d) != (n_vectors, width):
-            raise IndexDamaged(
-                f"{path} holds {index.ntotal} vectors {index.d} wide, not {n_vectors} vectors {width} wide; "
-                "repair it: longmatch upkeep repair INDEX"
+            raise damaged_file(
+                f"{path} holds {index.ntotal} vectors {index.d} wide, not {n_vectors} vectors {width} wide"
             )
         return cls(index, nprobe)
 

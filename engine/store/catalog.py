@@ -29,7 +29,7 @@ from urllib.parse import quote
 
 import xxhash
 
-from engine.errors import IndexDamaged, IndexMismatch, StorageError, faults_named
+from engine.errors import IndexDamaged, IndexMismatch, StorageError, damaged_catalog, faults_named
 from engine.store.durable import write_durably
 
 FORMAT = 1  # of an index on disk, the rules of terms and of kinds of sections included; no other is read
@@ -102,7 +102,7 @@ def catalog_faults(path: Path) -> Iterator[None]:
         with faults_named(str(path)):
             yield
     except UnicodeDecodeError as error:  # names of tables and columns are text too
-        raise IndexDamaged(f"{path} cannot be read ({error}); check it: longmatch upkeep verify INDEX") from error
+        raise damaged_catalog(f"{path} cannot be read ({error})") from error
 
 
 def open_reader(path: Path) -> sqlite3.Connection:

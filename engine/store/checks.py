@@ -28,7 +28,7 @@ from typing import Any
 import xxhash
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import IndexDamaged, IndexMismatch, faults_named
+from engine.errors import IndexDamaged, IndexMismatch, damaged_catalog, faults_named
 from engine.lazy import deferred
 from engine.store import catalog
 from engine.store.durable import fsync_folder
@@ -40,7 +40,7 @@ from engine.text.segmentation import Coverage, Section
 _TABLES = (*catalog.OPENED_TABLES, "failures", "location_blocks", "staged_shards")
 _LOW = 0xFFFFFFFF
 _BLOCK_CHECKS = "SELECT block, n_documents, checksum FROM location_blocks ORDER BY block"
-_DAMAGED_TABLE = "table {name} of {place} is not what was written; check it: longmatch upkeep verify INDEX"
+_DAMAGED_TABLE = "table {name} of {place} is not what was written"
 
 
 def read_meta(connection: sqlite3.Connection, place: str) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def check_location_table(connection: sqlite3.Connection, place: str) -> None:
 def _compare(stored: Mapping[str, tuple[int, int]], table: str, rows: Iterable[Sequence[Any]], place: str) -> None:
     name, *now = _table_check(table, rows)
     if stored.get(name) != tuple(now):
-        raise IndexDamaged(_DAMAGED_TABLE.format(name=name, place=place))
+        raise damaged_catalog(_DAMAGED_TABLE.format(name=name, place=place))
 
 
 def check_catalog(connection: sqlite3.Connection, place: str) -> None:
@@ -133,9 +133,8 @@ def check_catalog(connection: sqlite3.Connection, place: str) -> None:
     """
     check_tables(connection, place)
     if damaged := damaged_documents(connection):
-        raise IndexDamaged(
-            f"{len(damaged)} documents of {place}, the first is {damaged[0]!r}, are not what was written; "
-            "check it: longmatch upkeep verify INDEX"
+        raise damaged_catalog(
+            f"{len(damaged)} documents of {place}, the first is {damaged[0]!r}, are not what was written"
         )
     check_blocks(connection, place)
     check_names(connection, place)
@@ -144,7 +143,7 @@ def check_catalog(connection: sqlite3.Connection, place: str) -> None:
 def check_tables(connection: sqlite3.Connection, place: str) -> None:
     """Compare the tables that do not grow with the documents with their checksums; errors as in `check_catalog`."""
     if (table := damaged_table(connection)) is not None:
-        raise IndexDamaged(_DAMAGED_TABLE.format(name=table, place=place))
+        raise damaged_catalog(_DAMAGED_TABLE.format(name=table, place=place))
 
 
 def check_block_rows(connection: sqlite3.Connection, block: int, place: str) -> None:
@@ -152,9 +151,8 @@ def check_block_rows(connection: sqlite3.Connection, block: int, place: str) -> 
     between = f"BETWEEN {block * BLOCK_IDS} AND {(block + 1) * BLOCK_IDS - 1}"
     statement = f"SELECT document_id, row_check FROM document_checks WHERE document_id {between}"
     if dict(connection.execute(statement)) != dict(_row_checks(connection, f"WHERE id {between}")):
-        raise IndexDamaged(
-            f"documents {block * BLOCK_IDS} to {(block + 1) * BLOCK_IDS - 1} of {place} are not what was written; "
-            "check it: longmatch upkeep verify INDEX"
+        raise damaged_catalog(
+            f"documents {block * BLOCK_IDS} to {(block + 1) * BLOCK_IDS - 1} of {place} are not what was written"
         )
 
 
@@ -162,14 +160,14 @@ def check_names(connection: sqlite3.Connection, place: str) -> None:
     """Check that documents can be looked up by name; errors as in `check_catalog`."""
     for (line,) in connection.execute("PRAGMA integrity_check(documents)"):
         if line != "ok":  # its indexes, by which names are looked up
-            raise IndexDamaged(f"{place} cannot be read ({line}); check it: longmatch upkeep verify INDEX")
+            raise damaged_catalog(f"{place} cannot be read ({line})")
 
 
 def check_contents(connection: sqlite3.Connection, place: str) -> None:
     """Compare the texts and sections of all documents with their checksums; errors as in `check_catalog`."""
     stored = dict(connection.execute("SELECT document_id, content_check FROM document_checks"))
     if _content_checks(connection, list(stored)) != stored:
-        raise IndexDamaged(f"texts of {place} are not what was indexed; check it: longmatch upkeep verify INDEX")
+        raise damaged_catalog(f"texts of {place} are not what was indexed")
 
 
 def damaged_table(connection: sqlite3.Connection) -> str | None:
@@ -245,9 +243,7 @@ def stored_rows(connection: sqlite3.Connection, document_ids: Sequence[int]) -> 
     by_id = {}
     for *row, row_check in catalog.execute_in(connection, statement, document_ids):
         if row_check != _row_check(tuple(row[:-1])):
-            raise IndexDamaged(
-                f"the row of {row[1]!r} is not what was written; check it: longmatch upkeep verify INDEX"
-            )
+            raise damaged_catalog(f"the row of {row[1]!r} is not what was written")
         by_id[row[0]] = dict(zip(names, row, strict=True))
     return by_id
 
@@ -479,9 +475,7 @@ def _damage() -> Iterator[None]:
         with faults_named():
             yield
     except (zlib.error, ValueError, KeyError, TypeError) as error:
-        raise IndexDamaged(
-            f"a document in the catalog cannot be read ({error}); check it: longmatch upkeep verify INDEX"
-        ) from error
+        raise damaged_catalog(f"a document in the catalog cannot be read ({error})") from error
 
 
 def _load_block(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, tuple[Document, Coverage]]:
@@ -491,10 +485,7 @@ def _load_block(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int,
         if document_id not in contents:
             continue
         if row["content_check"] != content_check(*contents[document_id]):
-            raise IndexDamaged(
-                f"text or sections of {row['doc_id']!r} are not what was indexed; "
-                "check it: longmatch upkeep verify INDEX"
-            )
+            raise damaged_catalog(f"text or sections of {row['doc_id']!r} are not what was indexed")
         document = deferred(
             Document,
             partial(_unpacked, *contents[document_id]),

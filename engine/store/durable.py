@@ -16,7 +16,7 @@ from pathlib import Path
 
 import xxhash
 
-from engine.errors import IndexBusy, IndexDamaged, IndexMismatch, faults_named
+from engine.errors import IndexBusy, IndexMismatch, damaged_file, faults_named
 
 _BLOCK = 1 << 20
 
@@ -65,7 +65,7 @@ def check_mapped(content: mmap.mmap | None, path: Path, expected: Checksum) -> m
 def check_size(content: mmap.mmap | None, path: Path, expected: Checksum) -> mmap.mmap:
     """Return a mapped file that exists and has the expected size; errors as in `check_mapped`."""
     if content is None:
-        raise IndexDamaged(f"{path} is missing, unreadable or empty; repair it: longmatch upkeep repair INDEX")
+        raise damaged_file(f"{path} is missing, unreadable or empty")
     _compare(path, Checksum(len(content), expected.digest), expected)
     return content
 
@@ -78,9 +78,7 @@ def check_file(path: Path, expected: Checksum) -> None:
     except OSError as error:
         if not is_loss(error):
             raise
-        raise IndexDamaged(
-            f"{path} cannot be read ({error.strerror}); repair it: longmatch upkeep repair INDEX"
-        ) from error
+        raise damaged_file(f"{path} cannot be read ({error.strerror})") from error
 
 
 def check_part(content: mmap.mmap, start: int, stop: int, path: Path, digest: str) -> None:
@@ -91,10 +89,7 @@ def check_part(content: mmap.mmap, start: int, stop: int, path: Path, digest: st
     """
     actual = xxhash.xxh3_128_hexdigest(memoryview(content)[start:stop])
     if actual != digest:
-        raise IndexDamaged(
-            f"{path} has checksum {actual[:12]} in bytes {start} to {stop}, not {digest[:12]}; "
-            "repair it: longmatch upkeep repair INDEX"
-        )
+        raise damaged_file(f"{path} has checksum {actual[:12]} in bytes {start} to {stop}, not {digest[:12]}")
 
 
 def _compare(path: Path, actual: Checksum, expected: Checksum) -> None:
@@ -104,7 +99,7 @@ def _compare(path: Path, actual: Checksum, expected: Checksum) -> None:
         what = f"checksum {actual.digest[:12]}, not {expected.digest[:12]}"
     else:
         return
-    raise IndexDamaged(f"{path} has {what}; repair it: longmatch upkeep repair INDEX")
+    raise damaged_file(f"{path} has {what}")
 
 
 def write_durably(path: Path, write: Callable[[Path], object]) -> Checksum:

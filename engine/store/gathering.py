@@ -20,7 +20,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Vectors
-from engine.errors import IndexDamaged
+from engine.errors import damaged_catalog
 from engine.scoring.evidence import Matches
 from engine.store.catalog import NamedRow
 from engine.store.reference import content_key
@@ -67,7 +67,7 @@ class Locations:
 
 LOCATION_COLUMNS = tuple(column.name for column in fields(Locations))
 BLOCK_IDS = 512  # catalog ids of one block
-_DAMAGED = "the location table of {place} is not what was written; check it: longmatch upkeep verify INDEX"
+_DAMAGED = "the location table of {place} is not what was written"
 
 
 def name_key(doc_id: str) -> int:
@@ -107,7 +107,7 @@ def read_blocks(connection: sqlite3.Connection, place: str) -> Locations:
     tables = [np.empty((n_columns, 0), np.int64)]
     for n_documents, arrays, check in connection.execute(statement):
         if not isinstance(arrays, bytes) or _checksum(arrays) != check or len(arrays) != n_documents * n_columns * 8:
-            raise IndexDamaged(_DAMAGED.format(place=place))
+            raise damaged_catalog(_DAMAGED.format(place=place))
         tables.append(np.frombuffer(arrays, "<i8").reshape(n_columns, -1))
     table = np.concatenate(tables, axis=1)
     return Locations(*table[:-2], *table[-2:].view(np.uint64))
@@ -122,7 +122,7 @@ def check_blocks(connection: sqlite3.Connection, place: str) -> None:
     by_blocks, by_rows = read_blocks(connection, place), _table(connection)
     columns = (getattr(by_blocks, name).view(np.int64) for name in LOCATION_COLUMNS)
     if len(by_blocks) != by_rows.shape[1] or not all(map(np.array_equal, columns, by_rows)):
-        raise IndexDamaged(_DAMAGED.format(place=place))
+        raise damaged_catalog(_DAMAGED.format(place=place))
 
 
 def _table(connection: sqlite3.Connection, where: str = "") -> NDArray[np.int64]:
@@ -179,9 +179,7 @@ def check_locations(locations: Locations, shards: Mapping[int, NamedRow], place:
     )
     if not fits.all():
         wrong = int(locations.ids[int(np.argmin(fits))])
-        raise IndexDamaged(
-            f"{place} places document number {wrong} outside of its shard; check it: longmatch upkeep verify INDEX"
-        )
+        raise damaged_catalog(f"{place} places document number {wrong} outside of its shard")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import IndexDamaged
+from engine.errors import damaged_file
 from engine.store.durable import Checksum, check_mapped, write_durably
 from engine.store.shards import map_file, mapped_tensors, save_file
 from engine.words.counts import TermTable, WordTables
@@ -113,9 +113,7 @@ class Postings:
         try:
             return _parsed(mapped_tensors(there))
         except (KeyError, ValueError) as error:
-            raise IndexDamaged(
-                f"{path} holds no postings ({error}); repair the index: longmatch upkeep repair INDEX"
-            ) from error
+            raise damaged_file(f"{path} holds no postings ({error})") from error
 
 
 @dataclass(frozen=True)

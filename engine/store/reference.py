@@ -22,7 +22,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
-from engine.errors import IndexDamaged
+from engine.errors import damaged_file
 from engine.scoring.evidence import Floor, FloorTable, Scoring
 from engine.store.catalog import ReferenceFile
 from engine.store.durable import Checksum, check_mapped, write_durably
@@ -152,6 +152,4 @@ def parse_reference(content: mmap.mmap | None, path: Path, expected: Checksum) -
             FloorTable(tensors["floor_lengths"], tensors["floor_scores"]) if "floor_lengths" in tensors else None,
         )
     except (KeyError, ValueError) as error:
-        raise IndexDamaged(
-            f"{path} is no reference ({error}); repair the index: longmatch upkeep repair INDEX"
-        ) from error
+        raise damaged_file(f"{path} is no reference ({error})") from error

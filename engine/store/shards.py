@@ -25,7 +25,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import IndexDamaged, StorageError
+from engine.errors import StorageError, damaged_file
 from engine.store.catalog import NamedRow
 from engine.store.durable import Checksum, check_mapped, check_part, check_size, is_loss, write_durably
 from engine.words.apart import Apart
@@ -271,7 +271,7 @@ def _named_faults(path: Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise IndexDamaged(f"{path} is no shard ({error}); repair the index: longmatch upkeep repair INDEX") from error
+        raise damaged_file(f"{path} is no shard ({error})") from error
 
 
 class _Parts:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import EngineError, IndexDamaged, IndexMismatch, faults_named, step
+from engine.errors import EngineError, IndexDamaged, IndexMismatch, damaged_catalog, faults_named, step
 from engine.store import checks
 from engine.store.catalog import (
     CATALOG_FILE,
@@ -84,9 +84,7 @@ class OpenGeneration:
 def _check_found(n_missing: int, what: str) -> None:
     """Refuse documents that have locations in the same transaction, and nothing else."""
     if n_missing:
-        raise IndexDamaged(
-            f"{n_missing} documents have no {what} in the catalog; check it: longmatch upkeep verify INDEX"
-        )
+        raise damaged_catalog(f"{n_missing} documents have no {what} in the catalog")
 
 
 class Documents(Gathering, ABC):

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors
-from engine.errors import DocumentError, IndexDamaged
+from engine.errors import DocumentError, IndexDamaged, damaged_catalog
 from engine.readers import Unreadable
 from engine.store.catalog import partition_of, rows_of
 from engine.store.checks import content_hash, stored_documents, stored_rows
@@ -123,7 +123,7 @@ class Reuse:
             with self._writer.read() as connection:
                 rows = [row for row in rows_of(connection, "shards") if row.id == number]
             if not rows:
-                raise IndexDamaged(f"the catalog does not name shard {number}; check it: longmatch upkeep verify INDEX")
+                raise damaged_catalog(f"the catalog does not name shard {number}")
             self._shards[number] = ShardSet(self._writer.folder, rows)
         return self._shards[number]
 
