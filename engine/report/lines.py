@@ -1,6 +1,6 @@
 """Lines of text in styles, measured in columns of a terminal. Prints nothing, and knows no colours.
 
-Durations as text.
+Counts, sizes and durations as text.
 """
 
 from __future__ import annotations
@@ -136,6 +136,11 @@ def _columns(character: str) -> int:
 def counted(n: int, noun: str) -> str:
     """A number with its noun: 1 document, 1,234 documents."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def megabytes(size: float) -> str:
+    """A number of bytes as a text in megabytes (10^6 bytes)."""
+    return f"{size / 1e6:,.1f} MB"
 
 
 def duration(seconds: float) -> str:

@@ -32,7 +32,7 @@ from engine.errors import IndexDamaged, IndexMismatch, damaged_catalog, faults_n
 from engine.lazy import deferred
 from engine.store import catalog
 from engine.store.durable import fsync_folder
-from engine.store.gathering import BLOCK_IDS, check_blocks, write_blocks
+from engine.store.gathering import BLOCK_IDS, check_blocks, checksum_of, signed, write_blocks
 from engine.text.document import Document
 from engine.text.segmentation import Coverage, Section
 
@@ -78,7 +78,7 @@ def content_check(deflated: bytes, sections: Iterable[Sequence[Any]]) -> int:
     """
     digest = xxhash.xxh3_64(deflated)
     digest.update(_canonical(list(map(list, sections))))
-    return _signed(digest.intdigest())
+    return signed(digest.intdigest())
 
 
 def record_documents(connection: sqlite3.Connection, document_ids: Iterable[int] | None = None) -> None:
@@ -201,7 +201,7 @@ def _table_checks(connection: sqlite3.Connection) -> Iterator[tuple[str, int, in
         yield _table_check(table, _checked_rows(connection, table))
     sums = ", ".join(f"coalesce(sum({half} & {_LOW}), 0)" for half in ("row_check", "(row_check >> 32)"))
     n_rows, low, high = connection.execute(f"SELECT count(*), {sums} FROM document_checks").fetchone()
-    yield "documents", n_rows, _signed(xxhash.xxh3_64_intdigest(_canonical([n_rows, low, high])))
+    yield "documents", n_rows, checksum_of(_canonical([n_rows, low, high]))
 
 
 def _checked_rows(connection: sqlite3.Connection, table: str) -> Iterable[Sequence[Any]]:
@@ -215,7 +215,7 @@ def _table_check(table: str, rows: Iterable[Sequence[Any]]) -> tuple[str, int, i
     for row in rows:
         digest.update(_canonical(row))
         n_rows += 1
-    return table, n_rows, _signed(digest.intdigest())
+    return table, n_rows, signed(digest.intdigest())
 
 
 def _row_checks(connection: sqlite3.Connection, where: str = "") -> Iterator[tuple[int, int]]:
@@ -224,7 +224,7 @@ def _row_checks(connection: sqlite3.Connection, where: str = "") -> Iterator[tup
 
 
 def _row_check(row: Sequence[Any]) -> int:
-    return _signed(xxhash.xxh3_64_intdigest(_canonical(row)))
+    return checksum_of(_canonical(row))
 
 
 def stored_rows(connection: sqlite3.Connection, document_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -273,11 +273,6 @@ def _content_checks(connection: sqlite3.Connection, document_ids: Sequence[int])
 
 def _canonical(row: Sequence[Any]) -> bytes:
     return ascii(row).encode()  # twice as fast as JSON
-
-
-def _signed(digest: int) -> int:
-    """A digest as the signed integer of 64 bits that SQLite holds."""
-    return digest - (1 << 64) if digest >> 63 else digest
 
 
 COMMITS_FILE = "commits"

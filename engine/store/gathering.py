@@ -89,7 +89,7 @@ def write_blocks(connection: sqlite3.Connection, document_ids: Iterable[int] | N
         connection.execute("DELETE FROM location_blocks WHERE block = ?", [block])
         if table.shape[1]:
             arrays = table.astype("<i8").tobytes()
-            row = (block, table.shape[1], arrays, _checksum(arrays))
+            row = (block, table.shape[1], arrays, checksum_of(arrays))
             connection.execute("INSERT INTO location_blocks VALUES (?, ?, ?, ?)", row)
 
 
@@ -106,7 +106,7 @@ def read_blocks(connection: sqlite3.Connection, place: str) -> Locations:
     n_columns = len(LOCATION_COLUMNS)
     tables = [np.empty((n_columns, 0), np.int64)]
     for n_documents, arrays, check in connection.execute(statement):
-        if not isinstance(arrays, bytes) or _checksum(arrays) != check or len(arrays) != n_documents * n_columns * 8:
+        if not isinstance(arrays, bytes) or checksum_of(arrays) != check or len(arrays) != n_documents * n_columns * 8:
             raise damaged_catalog(_DAMAGED.format(place=place))
         tables.append(np.frombuffer(arrays, "<i8").reshape(n_columns, -1))
     table = np.concatenate(tables, axis=1)
@@ -145,9 +145,14 @@ def _content(content_hash: str) -> int:
         return 0
 
 
-def _checksum(arrays: bytes) -> int:
-    """The checksum as the signed integer of 64 bits that SQLite holds."""
-    return int(np.uint64(xxhash.xxh3_64_intdigest(arrays)).astype(np.int64))
+def checksum_of(content: bytes) -> int:
+    """XXH3 as the signed integer of 64 bits that SQLite holds."""
+    return signed(xxhash.xxh3_64_intdigest(content))
+
+
+def signed(digest: int) -> int:
+    """A digest of 64 bits as the signed integer that SQLite holds."""
+    return digest - (1 << 64) if digest >> 63 else digest
 
 
 def check_locations(locations: Locations, shards: Mapping[int, NamedRow], place: str) -> None:

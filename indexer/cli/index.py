@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from engine.environment import check_extra
-from engine.report.lines import duration
+from engine.report.lines import duration, megabytes
 from indexer.cli.options import (
     FAILED,
     PARTLY,
@@ -572,8 +572,3 @@ def describe_outcome(plan: Plan, report: BuildReport, encode: str) -> str:
         ("disk", megabytes(way.disk_bytes), megabytes(report.disk_bytes)),
     ]
     return "\n".join(f"{name:<8}{planned:>14} planned {actual:>14} taken" for name, planned, actual in rows)
-
-
-def megabytes(size: float) -> str:
-    """A number of bytes as a text in megabytes (10^6 bytes)."""
-    return f"{size / 1e6:,.1f} MB"

@@ -16,7 +16,7 @@ from engine.environment import check_extra
 from engine.errors import QueryError
 from engine.index import Index
 from engine.report.contract import outline
-from engine.report.lines import Line, Run, Style, counted, line, shortened, table
+from engine.report.lines import Line, Run, Style, counted, line, megabytes, shortened, table
 from engine.text.cleaning import json_text
 from engine.text.document import Document, MetadataValue, Scalar, section_label
 from indexer.cli.options import (
@@ -54,7 +54,7 @@ def describe_index(index: Index, as_json: bool) -> list[Line]:
         ("coverage", _coverage_line(facts)),
         ("failed", f"{facts['failures']:,}" + (" (see --failures)" if facts["failures"] else "")),
         ("encoder", _encoder_line(encoder)),
-        ("vectors", f"{counted(facts['shards'], 'shard')}, {facts['shard_bytes'] / 1e6:,.1f} MB"),
+        ("vectors", f"{counted(facts['shards'], 'shard')}, {megabytes(facts['shard_bytes'])}"),
         ("words", f"language {facts['language']}" if facts["language"] else _NO_WORDS),
         ("reference", _reference_line(facts["reference"])),
         *_generation_rows(facts),
@@ -98,7 +98,7 @@ def _reference_line(row: dict[str, Any] | None) -> str:
 def _generation_line(row: dict[str, Any] | None) -> str:
     if row is None:
         return "none; all documents are scanned exactly"
-    size = f"{counted(row['n_vectors'], 'vector')}, {row['size_bytes'] / 1e6:,.1f} MB"
+    size = f"{counted(row['n_vectors'], 'vector')}, {megabytes(row['size_bytes'])}"
     if row["is_exact"]:
         return f"{row['factory']}, exact, {size}"
     return (

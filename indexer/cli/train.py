@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engine.report.lines import megabytes
 from indexer.cli.options import FOLDER
 from indexer.cli.terminal import TrainingProgress, echo, echo_text
 
@@ -169,7 +170,7 @@ def print_trained(trained: Trained) -> None:
     for name in ("run", "indexes"):
         size = sum(file.stat().st_size for file in (out / name).rglob("*") if file.is_file())
         if size:
-            echo(f"{out / name}, {size / 1e6:,.1f} MB, is not needed any more and may be deleted")
+            echo(f"{out / name}, {megabytes(size)}, is not needed any more and may be deleted")
     echo(f"next: longmatch index papers.lm DOCUMENTS --encoder {shlex.quote(str(out))}")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.report.lines import counted
+from engine.report.lines import counted, megabytes
 from indexer.cli.options import (
     FAILED,
     FOLDER,
@@ -134,8 +134,8 @@ def compact(index: Path) -> None:
 
     report = shrink(index, log=log)
     echo(
-        f"{report.n_shards_before} shards of {report.bytes_before / 1e6:,.1f} MB became "
-        f"{report.n_shards_after} of {report.bytes_after / 1e6:,.1f} MB"
+        f"{report.n_shards_before} shards of {megabytes(report.bytes_before)} became "
+        f"{report.n_shards_after} of {megabytes(report.bytes_after)}"
     )
 
 
@@ -248,5 +248,5 @@ def doctor(deep: bool, as_json: bool) -> None:
 
 
 def _print_backup(report: BackupReport, target: Path) -> None:
-    size = f"{report.size_bytes / 1e6:,.1f} MB"
-    echo(f"{counted(report.n_documents, 'document')} in {counted(report.n_files, 'file')}, {size}: {target}")
+    files = f"{counted(report.n_files, 'file')}, {megabytes(report.size_bytes)}"
+    echo(f"{counted(report.n_documents, 'document')} in {files}: {target}")

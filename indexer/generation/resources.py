@@ -26,6 +26,7 @@ import numpy as np
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import BudgetExceeded
+from engine.report.lines import megabytes
 from engine.scoring.evidence import QUERY_BLOCK
 from engine.search.searcher import PASS_CHUNKS
 from engine.text.document import Document
@@ -190,10 +191,10 @@ def describe_options(options: Sequence[IndexOption], left_bytes: int | None) -> 
         if option.factory == SCAN:
             lines.append("> no FAISS index: queries scan the mapped shards, exactly and slowly")
             continue
-        need = f"{option.factory} ({_precision(option.factory)}) takes {option.needed_bytes / 1e6:,.1f} MB to build"
+        need = f"{option.factory} ({_precision(option.factory)}) takes {megabytes(option.needed_bytes)} to build"
         if not option.fits:
             assert left_bytes is not None
-            lines.append(f"  {need}, {max(0, left_bytes) / 1e6:,.1f} MB are left")
+            lines.append(f"  {need}, {megabytes(max(0, left_bytes))} are left")
         else:
             lines.append(f"> {need}" + (", in small blocks" if option.sizes == SMALL else ""))
     return lines
@@ -327,8 +328,9 @@ class DiskGuard:
         left = self.left_bytes()
         if needed_bytes > left:
             raise BudgetExceeded(
-                f"{self.folder} would grow by {_mb(needed_bytes)}, {self._bound()} leaves {_mb(left)}; "
-                f"make room for {_mb(needed_bytes - left)} more, or index fewer documents"
+                f"{self.folder} would grow by {megabytes(needed_bytes)}, {self._bound()} leaves "
+                f"{megabytes(max(0, left))}; make room for {megabytes(needed_bytes - left)} more, or index fewer "
+                "documents"
             )
 
     @contextmanager
@@ -349,13 +351,14 @@ class DiskGuard:
             raise
 
     def _full(self, needed_bytes: int, what: str) -> BudgetExceeded:
+        left = megabytes(max(0, self.left_bytes()))
         return BudgetExceeded(
-            f"{what} needs {_mb(needed_bytes)}, {self._bound()} leaves {_mb(self.left_bytes())}; what was committed "
-            "is safe: make room and run the same command again to go on"
+            f"{what} needs {megabytes(needed_bytes)}, {self._bound()} leaves {left}; what was committed is safe: make "
+            "room and run the same command again to go on"
         )
 
     def _bound(self) -> str:
-        return "the disk" if self.limit_bytes is None else f"--disk {_mb(self.limit_bytes)}"
+        return "the disk" if self.limit_bytes is None else f"--disk {megabytes(self.limit_bytes)}"
 
 
 def commit_bytes(documents: Sequence[Document], encoded: Sequence[EncodedDocument], words: WordTables) -> int:
@@ -392,7 +395,3 @@ def network_note(path: Path) -> str:
         f"{path} lies on a network file system ({mount[1]} at {mount[0]}): SQLite's log works on one machine "
         "alone, so let only this machine open the index until the run has ended"
     )
-
-
-def _mb(size: int) -> str:
-    return f"{max(0, size) / 1e6:,.1f} MB"
