@@ -67,7 +67,7 @@ def test_each_flipped_byte_is_found(tmp_path: Path, flip_byte: Callable[[Path, i
 def test_another_size_is_found(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(IndexDamaged) as raised:
-        check_file(tmp_path / "gone", Checksum(3, "0" * 32))
+        check_file(tmp_path / "a", Checksum(3, "0" * 32))
     assert (
         str(raised.value) == f"{tmp_path / 'a'} has {len(content)} bytes, not 3; "
         "repair it: longmatch upkeep repair INDEX"
