@@ -168,9 +168,12 @@ def restore_precision() -> Iterator[None]:
     ("flags", "dtype"),
     [("fpu avx2", torch.float32), ("fpu avx512_bf16", torch.bfloat16), ("amx_bf16 amx_tile", torch.bfloat16)],
 )
-def test_bfloat16_is_chosen_where_it_is_native(flags: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bfloat16_is_chosen_where_it_is_native(
+    flags: str, dtype: torch.dtype, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"model name\t: Xeon\nflags\t\t: {flags}\nbugs\t\t: mmio_unknown\n")
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    monkeypatch.setattr(hardware, "_cpu_flags", lambda: frozenset(flags.split()))
+    monkeypatch.setattr(hardware, "Path", lambda _: tmp_path / "cpuinfo")
     assert default_dtype("cpu") is dtype
 
 
