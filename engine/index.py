@@ -251,8 +251,8 @@ class Index:
         used, copies, sources = request, list[str](), []
         for query in queries:
             source = self._source(query)
-            used, own = self._without_copies(query, source, used)
-            copies += own
+            used, copies_of_query = self._without_copies(query, source, used)
+            copies += copies_of_query
             sources.append(_weighted(source, request))
         encodings = [self._encode_candidates(source, used) for source in sources[: len(like)]]
         together = joint_view(joint(self.searcher(used.scoring), sources, len(like), used))
@@ -425,8 +425,8 @@ class Index:
         queries = []
         for row, (document, coverage) in enumerate(snapshot.documents(positions)):
             encoded = snapshot.encoded(int(positions[row]), coverage) if vectors else EncodedDocument.unencoded(0)
-            own = None if words is None else words.of(np.array([row]))
-            queries.append(Query(document, encoded, own, int(keys[row])))
+            counts = None if words is None else words.of(np.array([row]))
+            queries.append(Query(document, encoded, counts, int(keys[row])))
         return queries
 
     def chunk_vectors(self, doc_id: str) -> Vectors:

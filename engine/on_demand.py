@@ -118,7 +118,7 @@ class OnDemand:
                 except DocumentError:
                     continue  # a document without tokens is ranked by words alone
             if segmented:
-                made.encoded += encoder.encode_segmented([one for _, one in segmented])
+                made.encoded += encoder.encode_segmented([document for _, document in segmented])
                 made.positions += [position for position, _ in segmented]
             made.seconds = time.perf_counter() - started
             if tokens is not None and made.n_tokens >= tokens:

@@ -374,12 +374,12 @@ def _store(sample: Sample, width: int, *, is_new: bool) -> None:
                 encoded = [(document.document, _zeros(document, width)) for document in half]
                 started = time.perf_counter()
                 writer.commit(encoded)
-                paces.append((time.perf_counter() - started) / sum(len(one.text) for one, _ in encoded))
+                paces.append((time.perf_counter() - started) / sum(len(document.text) for document, _ in encoded))
         shards = resources.folder_bytes(folder / SHARD_FOLDER)
         catalog = resources.folder_bytes(folder) - shards
-    rows = sum(1 + len(one.document.sections) + len(one.chunks) for one in kept)
-    vectors = 2 * width * rows + _SPAN_BYTES * sum(len(one.chunks) for one in kept)
-    share = sample.n_chars / sum(len(one.document.text) for one in kept)
+    rows = sum(1 + len(segmented.document.sections) + len(segmented.chunks) for segmented in kept)
+    vectors = 2 * width * rows + _SPAN_BYTES * sum(len(segmented.chunks) for segmented in kept)
+    share = sample.n_chars / sum(len(segmented.document.text) for segmented in kept)
     sample.store_seconds = min(paces) * sample.n_chars
     sample.catalog_bytes = round(share * (catalog - empty)) + (empty if is_new else 0)
     sample.word_bytes = round(share * max(0, shards - vectors))

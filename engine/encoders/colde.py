@@ -116,12 +116,12 @@ def chunk_across_sections(document: Document, tokenizer: Tokenizer, most: int) -
     tokens: list[tuple[int, int, int, int]] = []  # section, start, stop, id
     for number, (ids, offsets) in enumerate(tokenizer.tokenize(_texts(document))):
         base = document.sections[number].start
-        tokens += [(number, base + a, base + b, one) for one, (a, b) in zip(ids, offsets, strict=True)]
+        tokens += [(number, base + a, base + b, token_id) for token_id, (a, b) in zip(ids, offsets, strict=True)]
     if not tokens:
         raise DocumentError(f"{document.doc_id}: no text that the tokenizer can read")
     windows = [tokens[first : first + most] for first in range(0, len(tokens), most)]
     chunks = tuple(Chunk(window[0][0], window[0][1], window[-1][2], len(window)) for window in windows)
-    token_ids = tuple(array("i", [one[3] for one in window]) for window in windows)
+    token_ids = tuple(array("i", [token[3] for token in window]) for window in windows)
     return SegmentedDocument(document, chunks, token_ids, Coverage(len(tokens), len(tokens)))
 
 

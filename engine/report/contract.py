@@ -103,11 +103,11 @@ class QuerySections:
         spans = [section.span for section in query.sections]
         left = kept_shares([sentence.span for sentence in result.stock], spans)
         is_stock = (left <= 1 - _LEAST_STOCK).tolist()
-        own = [
+        kinds_with_stock = [
             SectionKind.BOILERPLATE if stock and kind is SectionKind.BODY else kind
             for kind, stock in zip(kinds, is_stock, strict=True)
         ]
-        return cls(query, own, result.floor)
+        return cls(query, kinds_with_stock, result.floor)
 
 
 def section_shares(

@@ -339,18 +339,20 @@ def key_of(name: str) -> str:
 
 def names_of_sections(document: Document, kinds: Sequence[SectionKind] | None = None) -> list[tuple[str, ...]]:
     """The names of each section of a document, in the form of `key_of`, the most specific name first."""
-    own = _own_kinds(document)
+    headings_by_kind = _own_kinds(document)
     kinds = section_kinds(document) if kinds is None else kinds
-    return [tuple(dict.fromkeys(_names(document, number, own, kind))) for number, kind in enumerate(kinds)]
+    return [tuple(dict.fromkeys(_names(document, number, headings_by_kind, kind))) for number, kind in enumerate(kinds)]
 
 
-def _names(document: Document, number: int, own: Mapping[str, tuple[str, ...]], kind: SectionKind) -> Iterator[str]:
+def _names(
+    document: Document, number: int, headings_by_kind: Mapping[str, tuple[str, ...]], kind: SectionKind
+) -> Iterator[str]:
     section = document.sections[number]
     headings = [key_of(heading) for heading in (section.heading, *reversed(section.path)) if heading.strip()]
     yield str(number + 1)
     yield from headings
     for heading in headings:
-        yield from own.get(heading, ())
+        yield from headings_by_kind.get(heading, ())
     for heading in headings:
         if heading in _KIND_OF_HEADING:
             yield _KIND_OF_HEADING[heading]

@@ -150,8 +150,8 @@ class Scorer:
                 ]
             for at, targets in self._targets(positions[left], skip):
                 for row in rows:
-                    own = queries[row].vectors.chunks
-                    best, openings = evidence.best_chunks(own, targets.vectors, targets.starts)
+                    chunks_of_query = queries[row].vectors.chunks
+                    best, openings = evidence.best_chunks(chunks_of_query, targets.vectors, targets.starts)
                     chunks[row, left[at]] = evidence.chunk_component(best, openings, queries[row].limits, self._scoring)
         return chunks
 

@@ -77,7 +77,7 @@ def _column(table: str, name: str) -> sa.Column[Any]:
     )
 
 
-TABLES = {name: sa.Table(name, _METADATA, *(_column(name, own) for own in columns(name))) for name in COLUMNS}
+TABLES = {name: sa.Table(name, _METADATA, *(_column(name, column) for column in columns(name))) for name in COLUMNS}
 
 
 def engine_of(connection: sqlite3.Connection) -> sa.Engine:

@@ -139,7 +139,7 @@ def pairs_by_label(documents: Iterable[Document], label: str) -> Judgments:
         for one in labels[document.doc_id]:
             members.setdefault(one, {})[document.doc_id] = 1
     shared = {value: _members_of([members[name] for name in value]) for value in set(labels.values())}
-    pairs = {doc_id: Fellows(doc_id, *shared[own]) for doc_id, own in labels.items() if shared[own][1] > 1}
+    pairs = {doc_id: Fellows(doc_id, *shared[values]) for doc_id, values in labels.items() if shared[values][1] > 1}
     if not pairs:
         raise TrainingError(
             f"no two of {len(labels)} documents share a value of the metadata field {label!r} "
@@ -230,7 +230,7 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
         pairs=pairs,
         related={query_id: _joined(targets, judged.get(query_id, {})) for query_id, targets in pairs.items()},
         held_out=held_out,
-        valid={one: judged[one] for one in splits.get("valid", ()) if one in documents and one in judged},
+        valid={name: judged[name] for name in splits.get("valid", ()) if name in documents and name in judged},
         n_unreadable=n_unreadable,
         checksum=_checksum([path, *filter(Path.exists, (pairs_file, qrels, splits_file))]),
         licence=" ".join(match[1].split()) if match else "",
@@ -267,9 +267,9 @@ def _relevant(judged: Judgments) -> Judgments:
     return {query_id: targets for query_id, targets in relevant.items() if targets}
 
 
-def _joined(own: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+def _joined(fellows: Mapping[str, int], judged: Mapping[str, int]) -> Mapping[str, int]:
     # `own` is not copied: the documents of a class share one mapping.
-    return ChainMap(own, dict(other)) if other else own  # type: ignore[arg-type]
+    return ChainMap(fellows, dict(judged)) if judged else fellows  # type: ignore[arg-type]
 
 
 def _pairs(path: Path, documents: Mapping[str, Document], held_out: frozenset[str], label: str | None) -> Judgments:

@@ -118,10 +118,12 @@ class PairGraph:
         """Positive where a pair joins them; open where only two pairs through another document do."""
         positives = np.eye(len(documents), dtype=np.bool_)
         open_pairs = np.zeros_like(positives)
-        for (i, one), (j, other) in product(enumerate(documents), repeat=2):
+        for (i, first), (j, second) in product(enumerate(documents), repeat=2):
             if i != j:
-                positives[i, j] = other in self.neighbours[one]
-                open_pairs[i, j] = not positives[i, j] and not self.neighbours[one].isdisjoint(self.neighbours[other])
+                positives[i, j] = second in self.neighbours[first]
+                open_pairs[i, j] = not positives[i, j] and not self.neighbours[first].isdisjoint(
+                    self.neighbours[second]
+                )
         return positives, open_pairs
 
 

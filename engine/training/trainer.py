@@ -103,7 +103,7 @@ class Validation:
         """nDCG@10 of each query."""
         encoded = self._encode()
         chunks = np.concatenate([document.chunks for document in encoded])
-        starts = np.cumsum([0, *(len(one.chunks) for one in encoded)])
+        starts = np.cumsum([0, *(len(each.chunks) for each in encoded)])
         values = {}
         for query_id, judged in self._qrels.items():
             if query_id not in self._row:
@@ -122,20 +122,20 @@ class Validation:
         return encoded
 
     def _scores(
-        self, own: int, encoded: Sequence[EncodedDocument], chunks: Vectors, starts: NDArray[np.int64]
+        self, number: int, encoded: Sequence[EncodedDocument], chunks: Vectors, starts: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """(N,) the chunk component of all documents for query `own`, the others as the reference; its own is -1."""
-        query = encoded[own]
+        query = encoded[number]
         best, openings = evidence.best_chunks(query.chunks, chunks, starts[:-1])
         joined = evidence.join(best, openings, self._scoring.opening)
         theta, phi = (
-            evidence.reference_threshold(np.delete(each, own, axis=1), self._scoring.exceeding)
+            evidence.reference_threshold(np.delete(each, number, axis=1), self._scoring.exceeding)
             for each in (best, joined)
         )
         weights = evidence.chunk_weights(np.array([chunk.n_tokens for chunk in query.chunk_spans]))
-        limits = evidence.thresholds(theta, phi, joined[:, own].astype(np.float32), weights, self._scoring)
+        limits = evidence.thresholds(theta, phi, joined[:, number].astype(np.float32), weights, self._scoring)
         scores = evidence.chunk_component(best, openings, limits, self._scoring)
-        scores[own] = -1
+        scores[number] = -1
         return scores
 
 
@@ -365,8 +365,8 @@ class Trainer(transformers.Trainer):
     def evaluate(self, *_arguments: object, **_settings: object) -> dict[str, float]:
         """Measure the current parameters, and save them if they are the best so far."""
         with self.accelerator.autocast():
-            own = dict(self._validate()) if self._validate else {}
-        values = _of_first(own)  # rounding must not make one process stop alone
+            measured = dict(self._validate()) if self._validate else {}
+        values = _of_first(measured)  # rounding must not make one process stop alone
         state = self.state
         self._add(validation_values(METRIC, values))
         mean = sum(values.values()) / len(values)

@@ -162,9 +162,13 @@ def rows_of_places(starts: NDArray[np.int64], places: NDArray[np.int64]) -> NDAr
 
 def join(tables: Sequence[WordTables]) -> WordTables:
     """Tables of several groups of documents as one, in their order."""
-    aparts = [(one.apart, np.arange(one.n_documents)) for one in tables if one.apart is not None]
+    aparts = [(batch.apart, np.arange(batch.n_documents)) for batch in tables if batch.apart is not None]
     apart = gathered(aparts, lambda parts: join([part for part, _ in parts])) if len(aparts) == len(tables) else None
-    return WordTables(_join([one.words for one in tables]), _join([one.pairs for one in tables]), apart)
+    return WordTables(
+        _join([batch.words for batch in tables]),
+        _join([batch.pairs for batch in tables]),
+        apart,
+    )
 
 
 def _join(tables: Sequence[TermTable]) -> TermTable:

@@ -196,10 +196,10 @@ def _named(words: Counter[str], runs: list[str]) -> str:
     n_words, n_unspaced = words.total(), sum(map(len, runs)) / 2
     if n_unspaced > n_words:
         return _by_script("".join(runs))
-    found = _by_stop_words(words)
-    if found == NONE and n_unspaced > _LEAST_SCRIPT * (n_words + n_unspaced):
+    name = _by_stop_words(words)
+    if name == NONE and n_unspaced > _LEAST_SCRIPT * (n_words + n_unspaced):
         return _by_script("".join(runs))
-    return found
+    return name
 
 
 def _by_script(text: str) -> str:
@@ -213,9 +213,9 @@ def _by_script(text: str) -> str:
 def _by_stop_words(words: Counter[str]) -> str:
     # Malay is close enough to Indonesian to be stemmed as such.
     listed = sorted(set(stop_words.AVAILABLE_LANGUAGES) - _unstemmed() - {"malaysian"})
-    found = {name: _n_listed(words, name) for name in listed}
-    best = max(found, key=lambda name: found[name])
-    return best if found[best] > _LEAST_SHARE * words.total() else NONE
+    counts = {name: _n_listed(words, name) for name in listed}
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] > _LEAST_SHARE * words.total() else NONE
 
 
 def _n_listed(words: Counter[str], language: str) -> float:

@@ -80,14 +80,14 @@ class _Hashes(dict[str, int]):
     def __missing__(self, word: str) -> int:
         normal = normal_form(word, self._language)
         if normal in self._stop_words or (len(normal) < 2 and not _UNSPACED.match(normal)):
-            found = _NO_TERM
+            term = _NO_TERM
         else:
             stem = normal if self._stemmer is None else self._stemmer.stemWord(normal)
-            found = xxhash.xxh32_intdigest(stem.encode())
+            term = xxhash.xxh32_intdigest(stem.encode())
         if len(self) >= _MOST_REMEMBERED:
             self.clear()
-        self[word] = found
-        return found
+        self[word] = term
+        return term
 
     def of(self, text: str, spans: NDArray[np.int64]) -> NDArray[np.int64]:
         """The hashes (n,) of the words of a text at some spans (n, 2)."""

@@ -110,12 +110,12 @@ class Reuse:
                 return {}
             ((document, _),) = stored_documents(connection, [document_id])
         shards, number = self._opened(row["shard_id"]), row["shard_id"]
-        own = slice(row["chunk_row"], row["chunk_row"] + row["n_chunks"])
+        chunks = slice(row["chunk_row"], row["chunk_row"] + row["n_chunks"])
         segmented = self._encoder.segment(document)
         spans = [(chunk.section, chunk.start, chunk.stop, chunk.n_tokens) for chunk in segmented.chunks]
-        if not np.array_equal(np.array(spans), shards.part(number, "spans")[own]):
+        if not np.array_equal(np.array(spans), shards.part(number, "spans")[chunks]):
             return {}  # another version of this program cut it
-        pairs = zip(_chunk_keys(segmented), shards.part(number, "chunks")[own], strict=True)
+        pairs = zip(_chunk_keys(segmented), shards.part(number, "chunks")[chunks], strict=True)
         return dict(reversed(list(pairs)))
 
     def _opened(self, number: int) -> ShardSet:

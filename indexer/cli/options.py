@@ -164,15 +164,15 @@ def request_options(*names: str, **defaults: object) -> Callable[[Callable[..., 
     """
     from engine.search.request import Request, parameters  # loads numpy, which other commands do not need
 
-    by_name = {one.name: one for one in parameters() if not one.about.is_constant}
+    by_name = {field.name: field for field in parameters() if not field.about.is_constant}
     chosen = [by_name[name] for name in names or by_name]
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
         def with_request(**values: Any) -> Any:  # noqa: ANN401
-            given = {one.name: values.pop(one.name) for one in chosen}
+            request_values = {parameter.name: values.pop(parameter.name) for parameter in chosen}
             try:
-                request = Request.of(**given)
+                request = Request.of(**request_values)
             except QueryError as error:
                 raise click.UsageError(str(error)) from error
             return command(request=request, **values)
@@ -208,11 +208,11 @@ def _option(parameter: Parameter, default: object) -> Callable[[DecoratedT], Dec
     return click.option(option, parameter.name, help=text, **settings)
 
 
-def _weights(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> dict[str, float]:
+def _weights(_context: click.Context, _parameter: click.Parameter, texts: Sequence[str]) -> dict[str, float]:
     from engine.search.request import parse_weights
 
     try:
-        return parse_weights(",".join(given)) if given else {}
+        return parse_weights(",".join(texts)) if texts else {}
     except QueryError as error:
         raise click.BadParameter(str(error)) from error
 
@@ -397,18 +397,18 @@ def read_each(names: Sequence[str], reading: Reading) -> list[Document]:
         return [only_document(name, list(read_named([name], reader, suffix))) for name in names]
 
 
-def only_document(name: str, found: list[Document | Unreadable]) -> Document:
+def only_document(name: str, documents: list[Document | Unreadable]) -> Document:
     """The document of a file.
 
     Raises:
         click.ClickException: the file holds none or several, or cannot be read.
     """
-    if len(found) != 1:
-        count = f"{len(found):,} documents" if found else "no document"
+    if len(documents) != 1:
+        count = f"{len(documents):,} documents" if documents else "no document"
         raise click.ClickException(f"{name} holds {count}; name a file of one document")
-    if isinstance(found[0], Unreadable):
-        raise _unread(found[0])
-    return found[0]
+    if isinstance(documents[0], Unreadable):
+        raise _unread(documents[0])
+    return documents[0]
 
 
 def _unread(failure: Unreadable) -> click.ClickException:
@@ -444,7 +444,7 @@ def check_form(form: str | None) -> str | None:
 
     suffix = "." + form.lower().lstrip(".")
     if without_gz(suffix) not in FORMATS:
-        known = " ".join(one[1:] for one in FORMATS)
+        known = " ".join(known_suffix[1:] for known_suffix in FORMATS)
         raise click.BadParameter(f"{form!r} is no known format; known are {known}, each also with .gz")
     return suffix
 
@@ -465,5 +465,5 @@ def _read_standard_input(reader: DocumentReader, suffix: str | None) -> Iterator
         except DocumentError as error:
             yield Unreadable(_NAME_OF_STDIN, str(error), _NAME_OF_STDIN)
             return
-        for one in reader.read([ReadRequest(str(named))]):
-            yield replace(one, source=one.source.replace(str(named), _NAME_OF_STDIN, 1))
+        for document in reader.read([ReadRequest(str(named))]):
+            yield replace(document, source=document.source.replace(str(named), _NAME_OF_STDIN, 1))

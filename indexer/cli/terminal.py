@@ -84,8 +84,8 @@ def show(lines: Sequence[Line]) -> None:
     from rich.text import Text
 
     console = Console(file=sys.stdout, highlight=False)
-    for one in lines:
-        runs = [(run.text, _STYLES.get(run.style, "")) for run in one]
+    for shown in lines:
+        runs = [(run.text, _STYLES.get(run.style, "")) for run in shown]
         console.print(Text.assemble(*runs, no_wrap=True, overflow="ignore"), soft_wrap=True)
 
 

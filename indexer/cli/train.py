@@ -24,10 +24,10 @@ ALONE = ("docsplit", "docsplit-paper", "crop_half", "contriever", "ict", "simcse
 KINDS = ("smith", "smith-short", "matchbert", "colde", "tde", "longformer", "bigbird")
 
 
-def _named(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+def _named(_context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
     """`steps=500` becomes {"steps": "500"}."""
-    parts = [text.partition("=") for text in given]
-    if wrong := [text for text, (name, _, value) in zip(given, parts, strict=True) if not (name and value)]:
+    parts = [text.partition("=") for text in texts]
+    if wrong := [text for text, (name, _, value) in zip(texts, parts, strict=True) if not (name and value)]:
         raise click.BadParameter(f"{wrong[0]!r} is not NAME=VALUE, for example steps=500")
     return {name: value for name, _, value in parts}
 

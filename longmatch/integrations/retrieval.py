@@ -106,15 +106,15 @@ class Retrieval:
         return Found(hit.doc_id, hit.score, text, hit_metadata(result, hit, pairs))
 
 
-def passage(pair: SectionPair, query: Document, theirs: TermPlaces) -> Span:
+def passage(pair: SectionPair, query: Document, places: TermPlaces) -> Span:
     """The span of the target that `Hit.snippets` uses, at most `MOST_CHARACTERS` where matched words contribute most.
 
     `theirs` has the places of terms in the target.
     """
-    span = shown_spans(pair, query, theirs.document)[1]
+    span = shown_spans(pair, query, places.document)[1]
     if span.stop - span.start <= MOST_CHARACTERS:
         return span
-    terms, spans = theirs.in_order(np.array([term.key for term in pair.terms], np.int64))
+    terms, spans = places.in_order(np.array([term.key for term in pair.terms], np.int64))
     starts = spans[:, 0]
     is_inside = (span.start <= starts) & (starts < span.stop)
     if not is_inside.any():
@@ -124,7 +124,7 @@ def passage(pair: SectionPair, query: Document, theirs: TermPlaces) -> Span:
     sums = np.concatenate([[0.0], np.cumsum(weights)])
     within = sums[np.searchsorted(starts, starts + MOST_CHARACTERS)] - sums[:-1]
     first = int(starts[np.argmax(within)])
-    line = max(span.start, theirs.document.text.rfind("\n", span.start, first) + 1)
+    line = max(span.start, places.document.text.rfind("\n", span.start, first) + 1)
     start = line if first - line < MOST_CHARACTERS // 4 else first
     return Span(start, min(span.stop, start + MOST_CHARACTERS))
 
