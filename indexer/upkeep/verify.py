@@ -19,20 +19,8 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError, IndexDamaged, IndexMismatch, named_faults
-from engine.store import checks
+from engine.store import catalog, checks
 from engine.store.ann import AnnIndex
-from engine.store.catalog import (
-    CATALOG_FILE,
-    MANIFEST_FILE,
-    NamedRow,
-    ReferenceFile,
-    has_log,
-    is_partitioned,
-    partition_of,
-    read_manifest,
-    reading,
-    rows_of,
-)
 from engine.store.durable import Checksum
 from engine.store.gathering import check_blocks
 from engine.store.partitioned import Snapshot, open_snapshot, stored_meta, stored_sources
@@ -86,15 +74,15 @@ def verify(path: str | Path) -> list[Finding]:
         IndexMismatch: there is no index.
     """
     folder = Path(path)
-    findings = _check_partitions(folder) if is_partitioned(folder) else _check_index(folder)
+    findings = _check_partitions(folder) if catalog.is_partitioned(folder) else _check_index(folder)
     return sorted(findings, key=lambda finding: list(Damage).index(finding.damage))
 
 
 def _check_partitions(folder: Path) -> list[Finding]:
     try:
-        manifest = read_manifest(folder)
+        manifest = catalog.read_manifest(folder)
     except (IndexDamaged, IndexMismatch) as error:
-        return [Finding(Damage.MANIFEST, MANIFEST_FILE, str(error))]
+        return [Finding(Damage.MANIFEST, catalog.MANIFEST_FILE, str(error))]
     findings = []
     for number, entry in enumerate(manifest.partitions):
         try:
@@ -115,28 +103,28 @@ def _check_place(folder: Path, number: int, n_partitions: int) -> list[Finding]:
     actual = stored_meta(folder).get("partition")
     if actual != {"number": number, "of": n_partitions}:
         what = f"it is {actual or 'no partition'}, not partition {number} of {n_partitions}; put the right folder there"
-        return [Finding(Damage.MANIFEST, CATALOG_FILE, what)]
+        return [Finding(Damage.MANIFEST, catalog.CATALOG_FILE, what)]
     names = [doc_id for doc_id, _ in stored_sources(folder)]
-    strays = [name for name in names if partition_of(name, n_partitions) != number]
+    strays = [name for name in names if catalog.partition_of(name, n_partitions) != number]
     what = f"{len(strays):,} documents belong to other partitions; remove them from {folder} and index them again"
     return [Finding(Damage.MANIFEST, strays[0], what)] if strays else []
 
 
 def _check_index(folder: Path) -> list[Finding]:
-    catalog = folder / CATALOG_FILE
-    if not catalog.exists():
+    file = folder / catalog.CATALOG_FILE
+    if not file.exists():
         raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
     findings: list[Finding] = []
     reported = checks.reported_commits(folder)
     try:
-        with reading(catalog) as connection:
+        with catalog.reading(file) as connection:
             findings += _check_pages(connection)
-            meta = checks.read_meta(connection, CATALOG_FILE)
+            meta = checks.read_meta(connection, catalog.CATALOG_FILE)
             findings += _check_commits(connection, folder, meta, reported)
             findings += _check_rows(connection)
             findings += _check_documents(connection)
             findings += _check_shards(connection, folder)
-            for row in rows_of(connection, "reference"):
+            for row in catalog.rows_of(connection, "reference"):
                 findings += _check_reference(folder, row)
             findings += _check_generations(connection, folder, (meta.get("encoder") or {}).get("width", 0))
             if not findings or findings[0].damage is not Damage.COMMITS:
@@ -144,10 +132,10 @@ def _check_index(folder: Path) -> list[Finding]:
     except IndexMismatch as error:
         if not findings:
             raise
-        findings.append(Finding(Damage.CATALOG, CATALOG_FILE, str(error)))
+        findings.append(Finding(Damage.CATALOG, catalog.CATALOG_FILE, str(error)))
     except (IndexDamaged, ValueError, KeyError, TypeError) as error:
         reason, _, _ = str(error).partition("; check it:")  # which is being done
-        findings.append(Finding(Damage.CATALOG, CATALOG_FILE, f"cannot be read ({reason})"))
+        findings.append(Finding(Damage.CATALOG, catalog.CATALOG_FILE, f"cannot be read ({reason})"))
     return findings
 
 
@@ -167,7 +155,7 @@ def _check_commits(
     unknown = [file.relative_to(folder).as_posix() for file in sorted((folder / SHARD_FOLDER).glob("*"))]
     what = "the catalog does not name it; it holds vectors of lost documents"
     return [
-        Finding(Damage.COMMITS, CATALOG_FILE, lost),
+        Finding(Damage.COMMITS, catalog.CATALOG_FILE, lost),
         *(Finding(Damage.COMMITS, file, what) for file in unknown if file not in named),
     ]
 
@@ -175,18 +163,17 @@ def _check_commits(
 def _check_pages(connection: sqlite3.Connection) -> list[Finding]:
     lines = [str(line) for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
     lines += [f"row {row[1]} of {row[0]} names no {row[2]}" for row in connection.execute("PRAGMA foreign_key_check")]
-    return [Finding(Damage.CATALOG, CATALOG_FILE, line) for line in lines]
+    return [Finding(Damage.CATALOG, catalog.CATALOG_FILE, line) for line in lines]
 
 
 def _check_rows(connection: sqlite3.Connection) -> list[Finding]:
     """Compare rows with their checksums."""
-    table = checks.damaged_table(connection)
-    of_table = (
-        [] if table is None else [Finding(Damage.CATALOG, CATALOG_FILE, f"table {table} is not what was written")]
-    )
+    findings = []
+    if (table := checks.damaged_table(connection)) is not None:
+        findings.append(Finding(Damage.CATALOG, catalog.CATALOG_FILE, f"table {table} is not what was written"))
     names = checks.damaged_documents(connection)
-    check_blocks(connection, CATALOG_FILE)
-    return of_table + [Finding(Damage.DOCUMENT, name, "its row is not what was written") for name in names]
+    check_blocks(connection, catalog.CATALOG_FILE)
+    return findings + [Finding(Damage.DOCUMENT, name, "its row is not what was written") for name in names]
 
 
 def _check_documents(connection: sqlite3.Connection) -> list[Finding]:
@@ -219,14 +206,14 @@ def _content_hashes(connection: sqlite3.Connection, ids: list[int]) -> dict[int,
 
 def _check_shards(connection: sqlite3.Connection, folder: Path) -> list[Finding]:
     findings = []
-    for row in rows_of(connection, "shards"):
+    for row in catalog.rows_of(connection, "shards"):
         for finding in _damage(Damage.SHARD, row, partial(_check_shard, folder, row)):
             (n_lost,) = connection.execute("SELECT count(*) FROM documents WHERE shard_id = ?", [row.id]).fetchone()
             findings.append(replace(finding, what=f"{finding.what}; it holds the vectors of {n_lost} documents"))
     return findings
 
 
-def _check_shard(folder: Path, row: NamedRow) -> None:
+def _check_shard(folder: Path, row: catalog.NamedRow) -> None:
     shard = ShardSet(folder, [row])[row.id]
     if (len(shard.documents), len(shard.chunks)) != (row.n_documents, row.n_chunks):
         raise IndexDamaged(
@@ -239,7 +226,9 @@ def _check_shard(folder: Path, row: NamedRow) -> None:
         )
 
 
-def _damage(damage: Damage, row: NamedRow | ReferenceFile, check: Callable[[], object]) -> list[Finding]:
+def _damage(
+    damage: Damage, row: catalog.NamedRow | catalog.ReferenceFile, check: Callable[[], object]
+) -> list[Finding]:
     """A finding if the check of a file raises an error."""
     try:
         check()
@@ -248,17 +237,17 @@ def _damage(damage: Damage, row: NamedRow | ReferenceFile, check: Callable[[], o
     return []
 
 
-def _check_reference(folder: Path, pinned: NamedRow | ReferenceFile) -> list[Finding]:
+def _check_reference(folder: Path, pinned: catalog.NamedRow | catalog.ReferenceFile) -> list[Finding]:
     path, written = folder / pinned.file, Checksum(pinned.size_bytes, pinned.digest)
     return _damage(Damage.REFERENCE, pinned, lambda: parse_reference(map_file(path), path, written))
 
 
 def _check_generations(connection: sqlite3.Connection, folder: Path, width: int) -> list[Finding]:
     findings = []
-    for row in (*rows_of(connection, "postings"), *rows_of(connection, "word_postings")):
+    for row in (*catalog.rows_of(connection, "postings"), *catalog.rows_of(connection, "word_postings")):
         path, written = folder / row.file, Checksum(row.size_bytes, row.digest)
         findings += _damage(Damage.GENERATION, row, partial(Postings.open, path, written))
-    for row in rows_of(connection, "generations"):
+    for row in catalog.rows_of(connection, "generations"):
         path, written = folder / row.file, Checksum(row.size_bytes, row.digest)
         opened = partial(AnnIndex.open, path, written, n_vectors=row.n_vectors, width=width, nprobe=row.nprobe)
         findings += _damage(Damage.GENERATION, row, opened)
@@ -266,7 +255,7 @@ def _check_generations(connection: sqlite3.Connection, folder: Path, width: int)
 
 
 def _find_leftovers(connection: sqlite3.Connection, folder: Path) -> list[Finding]:
-    if has_log(folder):
+    if catalog.has_log(folder):
         return []  # a writer may be at work on them
     named = named_files(connection)
     return [
