@@ -42,7 +42,12 @@ class EngineError(Exception):
 
 
 class DocumentError(EngineError):
-    """Raised by a reader or by segmentation; a bulk job records it and goes on."""
+    """Raised by a reader or by segmentation; a bulk job records it and goes on.
+
+    `n_scanned` is the number of pages of a document that OCR may read.
+    """
+
+    n_scanned = 0
 
 
 class EncoderError(EngineError):

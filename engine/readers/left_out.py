@@ -16,6 +16,7 @@ RUNNING_HEADS = "running_heads"
 LINE_NUMBERS = "line_numbers"
 UNREADABLE = "unreadable_characters"
 PAGES = "damaged_pages"
+SCANS = "scanned_pages"  # that OCR may read
 PARTS = "damaged_parts"
 ELEMENTS = frozenset([FIGURES, REFERENCES, LINK_LISTS, COMMENTS, OBJECTS, FILES, RUNNING_HEADS, LINE_NUMBERS, PARTS])
 

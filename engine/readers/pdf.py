@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ctypes import POINTER, c_float, c_ushort, cast, create_string_buffer
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,7 +36,7 @@ from engine.readers.pdf_layout import (
 )
 from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
-from engine.text.document import Document, MetadataValue, assemble, is_made_up_title
+from engine.text.document import SCANNED_PAGES, Document, MetadataValue, assemble, is_made_up_title
 from engine.text.segmentation import Heading
 
 
@@ -228,6 +229,9 @@ _SHARE_OF_COLUMNS = 0.6  # of the texts of a page
 _BETWEEN_COLUMNS = re.compile(r"(?<=[^\x00-\u2fff]) (?=[^\x00-\u2fff])")
 _SHARE_SILENT = 0.5  # of the characters that are read
 _MIN_PAGE_CHARS = 100  # a page of print has thousands
+_SHARE_OF_PICTURES = 0.5  # of the area of a scanned page, at least
+_PICTURES = (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM)
+_OCR_PROGRAM = "ocrmypdf"  # begins the creator of the files that it writes
 _STAMP = re.compile(
     r"(?:Appellate\s)?(?:Case|USCA|Docket)\b.{0,200}\b(?:Document|Doc|Filed|Page|Entry)\b", re.IGNORECASE
 )
@@ -250,6 +254,7 @@ class _Extract:
     n_pictures: int = 0
     has_pictures: bool = False  # anything but text
     damaged_pages: list[int] = field(default_factory=list)  # from 1
+    scanned_pages: set[int] = field(default_factory=set)  # from 1, that OCR may read
     turned: list[str] = field(default_factory=list)  # lines along the margin, that are left out
     readings: list[str] = field(default_factory=list)  # above Han characters, that are left out
     hidden: list[str] = field(default_factory=list)  # lines outside of the page
@@ -263,7 +268,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
     Running heads, page numbers and line numbers are left out, hyphenated words and
     paragraphs are joined. Pages that cannot be read are listed in the metadata "damaged_pages",
-    also those on which most characters have no Unicode value in their font.
+    also those on which most characters have no Unicode value in their font. These, and pages
+    that are pictures with hardly any text, are listed in "scanned_pages".
 
     Raises:
         DocumentError: encrypted, damaged, with hardly any text layer, or too large.
@@ -280,6 +286,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         reasons.RUNNING_HEADS: len(rejoined_lines) - len(lines) + len(extract.turned),
         reasons.UNREADABLE: extract.n_unreadable,
         reasons.PAGES: len(extract.damaged_pages),
+        reasons.SCANS: len(extract.scanned_pages),
         reasons.READINGS: len(extract.readings),
         reasons.HIDDEN: sum(len(line.split()) for line in extract.hidden),
         reasons.COMMENTS: extract.n_comments,
@@ -338,9 +345,10 @@ def _n_changed(before: Sequence[Line], after: Sequence[Line]) -> int:
 
 
 def _check_text_layer(extract: _Extract) -> None:
-    n_chars = sum(len(line.text) for line in extract.lines if not _STAMP.match(line.text))
+    n_chars = _n_printed(extract.lines)
     hides_text = extract.has_pictures or extract.n_unreadable > 0
-    if n_chars and (n_chars >= _MIN_PAGE_CHARS * extract.n_pages or not hides_text):
+    is_recognised = extract.properties.get("Creator", "").startswith(_OCR_PROGRAM)
+    if n_chars and (n_chars >= _MIN_PAGE_CHARS * extract.n_pages or not hides_text or is_recognised):
         return
     is_single = extract.n_pages == 1
     pages, their = ("its page has", "its") if is_single else (f"its {extract.n_pages:,} pages have", "their")
@@ -350,7 +358,17 @@ def _check_text_layer(extract: _Extract) -> None:
         why, option = f"{extract.n_unreadable:,} more have no Unicode value or no shape in their font", "--force-ocr "
     elif extract.lines:
         option = "--force-ocr "
-    raise DocumentError(f"{pages} {found} ({why}); run OCR first, e.g. ocrmypdf {option}IN.pdf OUT.pdf")
+    if is_recognised:
+        raise DocumentError(f"{pages} {found} after OCR; leave the document out")
+    advice = f"run OCR first, e.g. ocrmypdf {option}IN.pdf OUT.pdf, or index it with --ocr"
+    error = DocumentError(f"{pages} {found} ({why}); {advice}")
+    error.n_scanned = extract.n_pages
+    raise error
+
+
+def _n_printed(lines: Iterable[Line]) -> int:
+    """Characters of lines that are no stamp of a court."""
+    return sum(len(line.text) for line in lines if not _STAMP.match(line.text))
 
 
 def _metadata(extract: _Extract) -> dict[str, MetadataValue]:
@@ -359,6 +377,7 @@ def _metadata(extract: _Extract) -> dict[str, MetadataValue]:
         "keywords": extract.properties.get("Keywords", ""),
         "n_pages": extract.n_pages,
         "damaged_pages": [*extract.damaged_pages],
+        SCANNED_PAGES: [*sorted(extract.scanned_pages)],
     }
     return {key: value for key, value in fields.items() if value}
 
@@ -383,6 +402,7 @@ def _extract(data: bytes) -> _Extract:
             extract.n_unreadable += found.n_unreadable
             if found.n_unreadable > n_chars:
                 extract.damaged_pages.append(page + 1)
+                extract.scanned_pages.add(page + 1)
             size += n_chars
             if size > MAX_DOCUMENT_BYTES:
                 raise too_large("text", f"more than {MAX_DOCUMENT_BYTES:,}", MAX_DOCUMENT_BYTES)
@@ -413,7 +433,8 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
                 raise DocumentError(
                     f"page {number + 1} holds {n_chars:,} characters, the limit is {_MAX_PAGE_CHARS:,}; split it"
                 )
-            kinds = Counter(map(pdfium.FPDFPageObj_GetType, _objects(page)))
+            objects = _objects(page)
+            kinds = Counter(map(pdfium.FPDFPageObj_GetType, objects))
             extract.n_pictures += kinds[pdfium.FPDF_PAGEOBJ_IMAGE]
             extract.has_pictures |= kinds.total() > kinds[pdfium.FPDF_PAGEOBJ_TEXT]
             found = lines_of(text_page, number, is_laid=is_vertical)
@@ -431,6 +452,8 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             elif outside := [line for line in found.lines if _is_outside(line, page.get_bbox())]:
                 extract.hidden.extend(line.text for line in outside)
                 found.lines[:] = [line for line in found.lines if line not in outside]
+            if _n_printed(found.lines) < _MIN_PAGE_CHARS and _is_picture(page, objects):
+                extract.scanned_pages.add(number + 1)
             values = list(_values(pdf, page, number, extract))
             extract.values.update(value.text for value in values)
             found.lines[:] = with_values(found.lines, values)
@@ -462,12 +485,24 @@ def _lay_columns_down(page: _Pdf) -> bool:
 
 def _is_column(text: _Pdf) -> bool:
     """Whether a text that is not turned is far higher than wide."""
-    matrix, (left, bottom, right, top) = pdfium.FS_MATRIX(), (c_float(), c_float(), c_float(), c_float())
+    matrix = pdfium.FS_MATRIX()
     if not pdfium.FPDFPageObj_GetMatrix(text, matrix) or abs(matrix.b) > abs(matrix.a):
         return False
-    if not pdfium.FPDFPageObj_GetBounds(text, left, bottom, right, top):
-        return False
-    return bool(top.value - bottom.value > _COLUMN * max(1.0, right.value - left.value))
+    width, height = _size(text)
+    return height > _COLUMN * max(1.0, width)
+
+
+def _is_picture(page: _Pdf, objects: Sequence[_Pdf]) -> bool:
+    """Whether pictures, a part of which may be on top of others, are as large as most of a page."""
+    areas = (math.prod(_size(one)) for one in objects if pdfium.FPDFPageObj_GetType(one) in _PICTURES)
+    return bool(sum(areas) >= _SHARE_OF_PICTURES * page.get_width() * page.get_height())
+
+
+def _size(item: _Pdf) -> tuple[float, float]:
+    """Width and height of an object of a page; 0 where they are not known."""
+    left, bottom, right, top = c_float(), c_float(), c_float(), c_float()
+    pdfium.FPDFPageObj_GetBounds(item, left, bottom, right, top)
+    return float(right.value - left.value), float(top.value - bottom.value)
 
 
 def _is_outside(line: Line, box: tuple[float, float, float, float]) -> bool:

@@ -337,7 +337,7 @@ def _read_one(
         else:
             yield from found
     except DocumentError as error:
-        yield Unreadable(source, str(error), doc_id)
+        yield Unreadable(source, str(error), doc_id, error.n_scanned)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - parsers raise what they like, and a bulk job must go on

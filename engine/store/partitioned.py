@@ -38,12 +38,12 @@ from engine.store.catalog import (
     read_manifest,
     reading,
 )
-from engine.store.checks import read_meta
+from engine.store.checks import read_meta, stored_documents
 from engine.store.gathering import LOCATION_COLUMNS, Locations
 from engine.store.shards import Shard, ShardSet
 from engine.store.snapshot import OPENINGS, Documents, IndexSnapshot, Positions
 from engine.store.where import compared_values, json_path
-from engine.text.document import Scalar
+from engine.text.document import Document, Scalar
 from engine.words.counts import PackedWords
 
 
@@ -245,6 +245,15 @@ def stored_sources(folder: Path) -> Iterator[tuple[str, str]]:
     for catalog in catalogs(folder):
         if has_table(catalog, "documents"):
             yield from catalog.execute("SELECT doc_id, source FROM documents")
+
+
+def stored_with_field(folder: Path, name: str) -> Iterator[Document]:
+    """The documents that are committed now and have a metadata field, each loaded when it is requested."""
+    for catalog in catalogs(folder):
+        if has_table(catalog, "documents"):
+            statement = "SELECT id FROM documents WHERE json_extract(metadata, ?) IS NOT NULL"
+            for (number,) in catalog.execute(statement, [json_path(name)]).fetchall():
+                yield from (document for document, _ in stored_documents(catalog, [number]))
 
 
 def stored_failures(folder: Path) -> list[tuple[str, str]]:

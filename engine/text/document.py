@@ -26,6 +26,7 @@ from engine.text.segmentation import Heading, Section, Span, divide
 Scalar: TypeAlias = str | int | float | bool | None
 MetadataValue: TypeAlias = Scalar | list[Scalar]
 LEFT_OUT = "left_out_"  # metadata fields that count what a reader left out, as "left_out_figures"
+SCANNED_PAGES = "scanned_pages"  # metadata field that lists the pages of a PDF that OCR may read
 KIND = "kind."  # metadata fields that list the headings of sections of a kind, as "kind.claims"
 _MADE_UP_TITLE = re.compile(
     r"(?:microsoft (?:word|powerpoint|excel) - .*|(?:word|latex) document|powerpoint presentation"
@@ -138,6 +139,7 @@ class Unreadable:
     source: str  # the file; with ":LINE" for a line of JSON lines
     reason: str  # for people; does not repeat the source
     doc_id: str = ""  # "" where it is not known
+    n_scanned: int = 0  # pages of a document that OCR may read
 
 
 def assemble(

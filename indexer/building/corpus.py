@@ -25,7 +25,7 @@ import sqlite3
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from html import unescape
 from itertools import groupby
@@ -38,7 +38,14 @@ from engine.readers.fields import USUAL, Fields
 from engine.readers.latex_source import is_fragment
 from engine.readers.reader import included_files
 from engine.text.document import Document, MetadataValue
-from indexer.reading.reader import DocumentReader, ReadRequest, is_json_lines
+from indexer.reading.reader import (
+    OCR_DIGEST,
+    OCR_LANGUAGE,
+    DocumentReader,
+    ReadRequest,
+    digest_of,
+    is_json_lines,
+)
 
 DATABASE = "zotero.sqlite"
 _LINKED_FILE = 2
@@ -398,19 +405,41 @@ def read_corpus(
     requests = [ReadRequest(str(file), doc_id, fields=files.fields) for file, doc_id in files.named(ids)]
     if requests:
         with nullcontext(reader) if reader is not None else DocumentReader() as used:
-            for document in _read(requests, used, ids.prefix):
+            for document in _read(requests, used, ids):
                 item = files.items.get(Path(document.source)) if files.items else None
                 yield document if item is None or isinstance(document, Unreadable) else item.of(document)
 
 
-def _read(requests: Sequence[ReadRequest], reader: DocumentReader, prefix: str) -> Iterator[Document | Unreadable]:
+def _read(requests: Sequence[ReadRequest], reader: DocumentReader, ids: FileIds) -> Iterator[Document | Unreadable]:
     """The documents of files, those of JSON lines with the prefix in front of their own doc_ids."""
+    held, prefix = set[str | None](), ids.prefix
+    for document in () if ids.index is None else _unchanged_scans(ids.index, requests, reader.limits.ocr):
+        held.add(document.doc_id)
+        yield document
+    requests = [request for request in requests if request.doc_id not in held]
     if not prefix:
         yield from reader.read(requests)
         return
     for is_lines, group in groupby(requests, key=lambda request: is_json_lines(request.source)):
         documents = reader.read(group)
         yield from with_prefix(prefix, documents) if is_lines else documents
+
+
+def _unchanged_scans(index: Path, requests: Sequence[ReadRequest], languages: str | None) -> Iterator[Document]:
+    """Documents of an index whose text OCR recognised, in files that are the same; OCR takes seconds a page."""
+    # Loads numpy, time that a mistyped path should not cost.
+    from engine.citing import CITING_TEXT
+    from engine.store.catalog import holds_index
+    from engine.store.partitioned import stored_with_field
+
+    files = {request.doc_id: request.source for request in requests}
+    for document in stored_with_field(index, OCR_DIGEST) if holds_index(index) else ():
+        if files.get(document.doc_id) != document.source or document.sections[-1].heading == CITING_TEXT:
+            continue
+        if languages in (None, document.metadata[OCR_LANGUAGE]):
+            with suppress(OSError):  # reading names it
+                if digest_of(Path(document.source).read_bytes()) == document.metadata[OCR_DIGEST]:
+                    yield document
 
 
 def with_prefix(prefix: str, documents: Iterator[Document | Unreadable]) -> Iterator[Document | Unreadable]:

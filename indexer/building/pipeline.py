@@ -43,6 +43,7 @@ from engine.words.counts import WordTables
 from indexer.building.corpus import full_source, is_another_file, is_gone, of_another_file, repeated
 from indexer.building.report import Activity, BuildReport
 from indexer.generation.resources import DiskGuard, commit_bytes
+from indexer.reading.reader import OCR_PAGES
 
 LEAST_SHARE = 0.5  # with this share of reusable chunks, a changed document gets vectors at once also with `later`
 Encode: TypeAlias = Callable[[list[SegmentedDocument]], list[EncodedDocument]]
@@ -410,6 +411,7 @@ class Pipeline:
         self._count(encoded)
         for document in documents:
             self.report.doubt(document)
+            self.report.n_recognised += OCR_PAGES in document.metadata
             self.report.n_sections_merged += sum(section.n_merged - 1 for section in document.sections)
             self.report.n_sections_cut += sum(section.n_parts > 1 for section in document.sections)
 

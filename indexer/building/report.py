@@ -10,8 +10,9 @@ from typing import TypeAlias
 
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.readers import Unreadable
-from engine.readers.left_out import UNEXPLAINED
+from engine.readers.left_out import SCANS, UNEXPLAINED
 from engine.text.document import LEFT_OUT, Document
+from indexer.reading.reader import OCR_FAULT, OCR_PAGES
 
 _SHARE_UNEXPLAINED = 0.005  # of the words of a file
 _TIMES_METADATA = 10  # as many characters as the text has
@@ -45,13 +46,15 @@ class BuildReport:
     generation_seconds: float = 0.0
     peak_memory_bytes: int = 0  # own memory of the process, see `indexer.generation.resources`; 0 if not measured
     disk_bytes: int = 0  # of the index folder afterwards; 0 if not measured
+    n_recognised: int = 0  # documents with pages that were read by OCR
     n_missing: int = 0  # documents of the index that have no vectors afterwards
     tokens_missing: int = 0  # tokens of those documents, estimated
     failures: list[Unreadable] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
 
     def doubt(self, document: Document) -> None:
-        """Note a document that lost words without a reason, or that is nearly all metadata."""
+        """Note a document that lost words without a reason, or scanned pages, or that is nearly all metadata."""
+        n_scanned = 0 if OCR_PAGES in document.metadata else document.left_out.get(SCANS, 0)
         n_lost = document.left_out.get(UNEXPLAINED, 0)
         sizes = {
             name: sum(len(item) for item in (value if isinstance(value, list) else [value]) if isinstance(item, str))
@@ -61,6 +64,10 @@ class BuildReport:
         if n_lost and n_lost > _SHARE_UNEXPLAINED * (n_lost + len(document.text.split())):
             words = "1 word" if n_lost == 1 else f"{n_lost:,} words"
             reason = f"{words} of the file are neither read nor left out for a reason; this is a fault of the reader"
+        elif n_scanned:
+            pages = "1 page has" if n_scanned == 1 else f"{n_scanned:,} pages have"
+            fault = document.metadata.get(OCR_FAULT, "to recognise it in pictures: --ocr")
+            reason = f"{pages} hardly any text that can be read; {fault}"
         elif sum(sizes.values()) > max(_LEAST_METADATA, _TIMES_METADATA * len(document.text)):
             longest = max(sizes, key=lambda name: sizes[name])
             reason = f'nearly all of it is metadata; to read its longest field as the text: --text-field "{longest}"'

@@ -503,6 +503,9 @@ def print_build(
     )
     if report.n_chunks_reused:
         echo(f"{report.n_chunks_reused:,} unchanged chunks of changed documents kept their vectors")
+    if report.n_recognised:
+        count = "1 document" if report.n_recognised == 1 else f"{report.n_recognised:,} documents"
+        echo(f"{count} with pages read by OCR")
     if report.n_missing:
         echo(_missing_line(index, report))
     if report.n_sections_merged or report.n_sections_cut:

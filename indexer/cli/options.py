@@ -9,6 +9,7 @@ import functools
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -270,17 +271,40 @@ class Reading:
 
     read_seconds: float
     read_memory: int
+    ocr: bool
+    ocr_language: str | None
     form_of_stdin: str | None = None  # detected by default
 
     @property
     def limits(self) -> ReadLimits:
-        """The limits for one document."""
+        """The limits for one document, with the languages of OCR.
+
+        Raises:
+            click.ClickException: OCR is requested, and its program or a language is not installed.
+        """
         from indexer.reading.reader import ReadLimits
 
-        return ReadLimits(self.read_seconds, self.read_memory)
+        languages = self.ocr_language or ("eng" if self.ocr else None)
+        if languages is not None:
+            _check_ocr(languages)
+        return ReadLimits(self.read_seconds, self.read_memory, languages)
 
 
-# Limits for reading, which the command gets as its argument `reading`.
+def _check_ocr(languages: str) -> None:
+    if shutil.which("ocrmypdf") is None:
+        raise click.ClickException("--ocr needs ocrmypdf; install it: apt install ocrmypdf, or brew install ocrmypdf")
+    if shutil.which("tesseract") is None:  # ocrmypdf was installed with one of its own
+        return
+    command = ["tesseract", "--list-langs"]
+    known = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()[1:]
+    if missing := [name for name in languages.split("+") if known and name not in known]:
+        raise click.ClickException(
+            f"tesseract has no language {missing[0]!r}, it has {', '.join(known)}; install it, e.g. "
+            f"apt install tesseract-ocr-{missing[0]}"
+        )
+
+
+# Limits for reading and OCR, which the command gets as its argument `reading`.
 reading_options = together(
     option(
         "--read-seconds",
@@ -294,6 +318,10 @@ reading_options = together(
         default="1Gi",
         metavar="SIZE",
         help="Memory to read one document, on Linux; by default 1Gi.",
+    ),
+    option("--ocr", is_flag=True, help="Recognise the text of scanned pages of PDFs, by ocrmypdf if it is installed."),
+    option(
+        "--ocr-language", metavar="NAME", help="Language of --ocr in the code of tesseract, as deu+eng; by default eng."
     ),
     collected(reading=Reading),
 )

@@ -5,6 +5,9 @@ exceeds a limit or crashes its parser ends the process: the document becomes `Un
 new process reads the next one, after those before it whose results were not sent. The process counts in a pipe the
 results that it began, so the document is known. A document whose process was killed from outside is read a second time.
 
+With `ReadLimits.ocr`, scanned pages of PDFs are read by the program ocrmypdf, which the caller starts: a copy of the
+file with a text layer is read in place of the file.
+
 The process imports the readers alone: no torch, no FAISS. On systems other than POSIX documents are read in
 the process of the caller, without limits.
 """
@@ -12,6 +15,7 @@ the process of the caller, without limits.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -29,12 +33,14 @@ from itertools import islice
 from multiprocessing.connection import Connection, Pipe
 from operator import attrgetter
 from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeAlias, cast
 
 from engine.errors import DocumentError
 from engine.readers import FORMATS, Unreadable, read_file
 from engine.readers.fields import USUAL, Fields
-from engine.text.document import Document, without_gz
+from engine.readers.reader import GZIP
+from engine.text.document import SCANNED_PAGES, Document, without_gz
 from engine.text.segmentation import Section
 
 Result: TypeAlias = Document | Unreadable | int  # a number is of a line, or ends the results of a request
@@ -154,6 +160,11 @@ def _bytes_read(request: ReadRequest) -> int:
         return _MOST_BYTES + 1
 
 
+def digest_of(data: bytes) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(data).hexdigest()
+
+
 _of_section = attrgetter(*(field.name for field in fields(Section)))
 _ONE_TO_ONE = "latin-1"  # decodes any bytes, and encodes them back
 
@@ -246,10 +257,11 @@ Results: TypeAlias = Iterator[Document | Unreadable]
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """The limits of reading one document."""
+    """The limits of reading one document, and the languages of its scanned pages."""
 
     seconds: float = 60.0  # processor time; without progress, ten times as long by the clock
     memory_bytes: int = 2**30  # beyond the program itself; enforced on Linux only
+    ocr: str | None = None  # as "eng+deu"; None: no OCR
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +284,7 @@ class DocumentReader:
         self._begun: Connection | None = None  # a byte for each result that the process has begun to read
         self._is_ready = False
         self._n_unsent = 0  # results that the process has begun and not sent
+        self._of_copies: DocumentReader | None = None  # that OCR has written
 
     def __enter__(self) -> Self:
         if _has_processes():
@@ -288,6 +301,8 @@ class DocumentReader:
 
     def close(self) -> None:
         """End the process; the next document starts a new one."""
+        if self._of_copies is not None:
+            self._of_copies.close()
         if self._connection is not None:
             self._connection.close()
         if self._begun is not None:
@@ -306,6 +321,34 @@ class DocumentReader:
         Raises:
             DocumentError: the process does not start.
         """
+        results = self._read(requests)
+        return results if self.limits.ocr is None else map(self._recognised, results)
+
+    def _recognised(self, document: Document | Unreadable) -> Document | Unreadable:
+        """The document with the text that OCR finds on its scanned pages; with the reason if there is a fault."""
+        if isinstance(document, Unreadable):
+            pages: Any = range(1, document.n_scanned + 1)
+        else:
+            pages = document.metadata.get(SCANNED_PAGES)
+        if not pages:
+            return document
+        with TemporaryDirectory(prefix="longmatch-") as folder:
+            copy = Path(folder, without_gz(PurePath(document.source).name))
+            try:
+                data = Path(document.source).read_bytes()
+                _recognise(gzip.decompress(data) if data.startswith(GZIP) else data, copy, pages, self.limits)
+            except (DocumentError, OSError) as error:
+                if isinstance(document, Unreadable):
+                    return replace(document, reason=str(error))
+                return replace(document, metadata={**document.metadata, OCR_FAULT: str(error)})
+            self._of_copies = self._of_copies or DocumentReader(replace(self.limits, ocr=None))
+            (read,) = self._of_copies.read([ReadRequest(str(copy), document.doc_id)])
+        if isinstance(read, Document):
+            facts = {OCR_PAGES: len(pages), OCR_LANGUAGE: self.limits.ocr, OCR_DIGEST: digest_of(data)}
+            read = replace(read, metadata={**read.metadata, **facts})
+        return replace(read, source=document.source)
+
+    def _read(self, requests: Iterable[ReadRequest]) -> Results:
         if not _has_processes():
             for request in requests:
                 yield from read_here(request)
@@ -454,6 +497,36 @@ class DocumentReader:
             )
         reason = f"the reader failed (exit status {status}); the file may be damaged"
         return _End(reason, has_retired=status == RETIRED)
+
+
+OCR_PAGES, OCR_LANGUAGE, OCR_DIGEST, OCR_FAULT = "ocr_pages", "ocr_language", "ocr_file_sha256", "ocr_fault"  # metadata
+_OCR = ["ocrmypdf", "--quiet", "--force-ocr", "--rotate-pages", "--output-type=pdf", "--optimize=0"]
+_OCR_FACTOR = 3  # times the limit of processor time that a page may take by the clock
+_MOST_CHARS = 300  # of the errors of a program
+
+
+def _recognise(data: bytes, target: Path, pages: Iterable[int], limits: ReadLimits) -> None:
+    """Write a copy of a PDF with a text layer on some pages; raises DocumentError if that fails or needs too long."""
+    seconds, numbers = _OCR_FACTOR * limits.seconds, list(map(str, pages))
+    process = subprocess.Popen(
+        [*_OCR, f"-l={limits.ocr}", f"--tesseract-timeout={seconds:g}", f"--pages={','.join(numbers)}", "-", target],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(target.parent)},  # so that its files go with the copy
+        process_group=0,
+    )
+    with process:
+        try:
+            _, errors = process.communicate(data, seconds * (len(numbers) + 1))
+        except subprocess.TimeoutExpired as error:
+            raise DocumentError(f"OCR needs more than {seconds:g} s a page; {_more('seconds')}") from error
+        finally:
+            with suppress(OSError):  # it has ended
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode:
+        reason = " ".join(errors.decode(errors="replace").split())[-_MOST_CHARS:] or f"status {process.returncode}"
+        raise DocumentError(f"OCR failed: {reason}; leave the document out")
 
 
 def _has_processes() -> bool:

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
+from engine import Index
 from engine.errors import DocumentError
 from engine.readers import Unreadable, read_file
 from engine.text.document import Document
 from indexer.building.corpus import list_corpus, read_corpus
 from indexer.cli import main
 from indexer.reading.reader import DocumentReader, ReadLimits, ReadRequest, read_here
+from tests.commands import run
 from tests.indexer.hostile_readers import FORMATS, MARK
+from tests.readers.made import pdf_bytes
+from tests.readers.made_pdf import scan_of
 
 ROOT = Path(__file__).parents[2]
 LIMITS = ReadLimits(0.4, 150 * 2**20)
@@ -294,3 +301,123 @@ def test_the_rest_of_a_file_has_the_line_numbers_of_the_file(tmp_path: Path, pac
     assert [one.source.rpartition(":")[2] for one in expected] == ["2", "3", "6", "7", "8"]
     for n_skipped in range(len(expected) + 1):
         assert list(read_here(ReadRequest(str(file), n_skipped=n_skipped))) == expected[n_skipped:]
+
+
+WORDS = [
+    (f"Words of line {number} that a machine has read.", 72.0, 700.0 - 14 * number, 11.0, False) for number in range(9)
+]
+_PROGRAM = "#!/bin/sh\necho run >> {log}\n/bin/cat > {folder}/stdin\nfor target; do :; done\n{command}\n"
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Puts a program in the place of ocrmypdf that runs a command of the shell; returns the log of its runs."""
+
+    def place(command: str) -> Path:
+        folder = tmp_path / "bin"
+        folder.mkdir(exist_ok=True)
+        (folder / "prepared.pdf").write_bytes(pdf_bytes([WORDS, WORDS]))
+        script = _PROGRAM.format(log=folder / "log", folder=folder, command=command.format(folder=folder))
+        (folder / "ocrmypdf").write_text(script)
+        (folder / "ocrmypdf").chmod(0o755)
+        monkeypatch.setenv("PATH", str(folder))
+        return folder / "log"
+
+    return place
+
+
+_COPY = '/bin/cp {folder}/prepared.pdf "$target"'
+
+
+def indexed(folder: Path, *options: str) -> Result:
+    return run("index", folder / "x.lm", folder / "in", "--encode", "none", "--language", "english", *options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["scan.pdf", "scan.pdf.gz"])
+def test_a_scan_is_read_by_ocr_once(tmp_path: Path, name: str, stand_in: Callable[[str], Path]) -> None:
+    log, data = stand_in(_COPY), pdf_bytes([[], []])
+    (tmp_path / "in").mkdir()
+    file = tmp_path / "in" / name
+    file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    assert indexed(tmp_path).exit_code == 1
+    assert not log.exists()
+    for options, n_runs, line in [
+        (["--ocr"], 1, "1 added, 0 replaced, 0 unchanged"),
+        (["--ocr"], 1, "0 added, 0 replaced, 1 unchanged"),
+        ([], 1, "0 added, 0 replaced, 1 unchanged"),
+        (["--ocr-language", "deu+eng"], 2, "0 added, 0 replaced, 1 unchanged"),
+    ]:
+        result = indexed(tmp_path, *options)
+        assert result.exit_code == 0, result.output
+        assert result.stdout.startswith(line)
+        assert log.read_text().count("run") == n_runs
+        assert ("1 document with pages read by OCR" in result.stdout) == line.startswith("1 added")
+    assert (tmp_path / "bin" / "stdin").read_bytes() == data
+    with Index.open(tmp_path / "x.lm") as index:
+        document = index.document(name)
+    assert "line 3 that a machine has read" in document.text
+    assert document.source == str(file)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    ocr = {"ocr_pages": 2, "ocr_language": "deu+eng", "ocr_file_sha256": digest}
+    assert document.metadata == {"n_pages": 2} | ocr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("echo 'the page is torn' >&2; exit 8", "OCR failed: the page is torn; leave the document out"),
+        ("exit 8", "OCR failed: status 8; leave the document out"),
+        (
+            "/bin/sleep 60",
+            "OCR needs more than 1.2 s a page; leave the document out, or allow more with --read-seconds",
+        ),
+        (":", "No such file or directory"),
+        ('echo garbage > "$target"', "it is not a PDF, or a damaged one; try to repair it, e.g. with qpdf"),
+        ('/bin/cp {folder}/stdin "$target"', "its page has no text layer (scanned?)"),
+    ],
+)
+def test_a_bad_scan_fails_alone(tmp_path: Path, command: str, reason: str, stand_in: Callable[[str], Path]) -> None:
+    stand_in(command)
+    texts = requests(tmp_path, "a.txt", "b.txt", "c.txt")
+    (tmp_path / "scan.pdf").write_bytes(pdf_bytes([[]]))
+    scan = ReadRequest(str(tmp_path / "scan.pdf"), "scan")
+    with DocumentReader(replace(LIMITS, ocr="eng")) as reader:
+        (first, failed, *others) = outcomes(reader.read([texts[0], scan, *texts[1:]]))
+    assert [first, *others] == [(name, f"words of {name}") for name in ("a.txt", "b.txt", "c.txt")]
+    assert failed[0] == "scan" and failed[1].startswith(reason)
+
+
+@pytest.mark.slow
+def test_scanned_pages_among_others_are_recognised_or_named(tmp_path: Path, stand_in: Callable[[str], Path]) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "mixed.pdf").write_bytes(scan_of(pdf_bytes([WORDS, WORDS, WORDS]), n_printed=1))
+    warning = "2 pages have hardly any text that can be read; "
+    assert f"{warning}to recognise it in pictures: --ocr\n" in indexed(tmp_path).stderr
+    stand_in("exit 1")
+    (tmp_path / "in" / "two.pdf").write_bytes((tmp_path / "in" / "mixed.pdf").read_bytes())
+    assert f"two.pdf: {warning}OCR failed: status 1; leave the document out\n" in indexed(tmp_path, "--ocr").stderr
+
+
+def test_ocr_without_its_program_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("words")
+    result = indexed(tmp_path, "--ocr")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "--ocr needs ocrmypdf; install it: apt install ocrmypdf" in result.stderr
+    assert not (tmp_path / "x.lm").exists()
+
+
+@pytest.mark.ocr
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("ocrmypdf") is None, reason="needs ocrmypdf")
+def test_the_words_of_a_picture_are_recognised(tmp_path: Path) -> None:
+    (tmp_path / "scan.pdf").write_bytes(scan_of(pdf_bytes([WORDS, WORDS]), n_printed=1))
+    with DocumentReader(ReadLimits(ocr="eng")) as reader:
+        (document,) = reader.read([ReadRequest(str(tmp_path / "scan.pdf"))])
+    assert isinstance(document, Document)
+    assert "scanned_pages" not in document.metadata
+    first, second = document.text[: document.pages[1]], document.text[document.pages[1] :]
+    assert second.split() == first.split()

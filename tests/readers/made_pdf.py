@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Sequence
 
+import pypdfium2
+
 HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
 
 
@@ -61,6 +63,22 @@ def pdf_of_contents(
 def escaped(text: str) -> str:
     """The text of a string of PDF."""
     return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+
+
+def scan_of(data: bytes, *, n_printed: int = 0) -> bytes:
+    """The pages of a PDF as pictures of 200 dots per inch, but for the first `n_printed` pages."""
+    printed, scan = pypdfium2.PdfDocument(data), pypdfium2.PdfDocument.new()
+    scan.import_pages(printed, list(range(n_printed)))
+    for page in list(printed)[n_printed:]:
+        picture = pypdfium2.PdfImage.new(scan)
+        picture.set_bitmap(page.render(scale=200 / 72))
+        picture.set_matrix(pypdfium2.PdfMatrix().scale(*page.get_size()))
+        sheet = scan.new_page(*page.get_size())
+        sheet.insert_obj(picture)
+        sheet.gen_content()
+    file = io.BytesIO()
+    scan.save(file)
+    return file.getvalue()
 
 
 def stream(data: bytes) -> bytes:
