@@ -63,7 +63,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "mains.tar": lambda: tar_of({f"{n}.tex": rb"\documentclass{a}" + rb"\input{0}" * 900 for n in range(2_000)}),
     "many_characters.pdf": lambda: _pdf(_deflated(_SHOWN * 250_000)),
     "many_pages.pdf": lambda: _pdf(stream(_SHOWN), n_pages=20_000),
-    "outline.pdf": lambda: pdf_of_contents([_SHOWN] * 3, outline=[b"Pumps move water"] * 5_000),
+    "outline.pdf": lambda: pdf_of_contents([_SHOWN] * 3, outline=[("Pumps move water", 0)] * 5_000),
     "nested_tables.docx": lambda: word_of(_nested_tables(80, 200)),
     "styles.docx": lambda: word_of('<w:p><w:pPr><w:pStyle w:val="s7999"/></w:pPr></w:p>' + _PARAGRAPH, _styles(8_000)),
     "much_xml.docx": lambda: word_of(_PARAGRAPH * 3_000_000),
