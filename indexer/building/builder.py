@@ -408,14 +408,12 @@ def encoder_for(path: Path, name: str | None, device: str | None) -> Encoder:
 
 def encoder_name(path: Path, name: str | None) -> str:
     """The name of the encoder that `encoder_for` loads, without its dtype."""
-    from engine.encoders.loading import split_name
+    from engine.encoders.loading import DEFAULT_ENCODER, split_name
 
-    return split_name(_requested(stored_meta(path), name))[0]
+    return split_name(_requested(stored_meta(path), name) or DEFAULT_ENCODER)[0]
 
 
-def _requested(meta: Mapping[str, Any], name: str | None) -> str:
-    """The named encoder, or the one that an index is bound to or that its first run was called with, or the default."""
-    from engine.encoders.loading import DEFAULT_ENCODER
-
+def _requested(meta: Mapping[str, Any], name: str | None) -> str | None:
+    """The named encoder, or the one that an index is bound to or that its first run was called with, if any."""
     bound, first_run = meta.get("encoder") or {}, meta.get(FIRST_RUN) or {}
-    return name or bound.get("name") or first_run.get("encoder") or DEFAULT_ENCODER
+    return name or bound.get("name") or first_run.get("encoder")

@@ -22,7 +22,7 @@ from engine.encoders.cpu import RANGES_FILE, CpuEncoder, OpenvinoBert, read_size
 from engine.encoders.encoder import Encoder, Pooling, Vectors, unit
 from engine.encoders.files import BUNDLED_NAME, bundled_folder
 from engine.encoders.hardware import cpu_has_bf16
-from engine.encoders.loading import load_encoder, load_trainable
+from engine.encoders.loading import default_encoder, load_encoder, load_trainable
 from engine.encoders.trainable import MeanEncoder
 from engine.errors import EncoderError
 from engine.text.document import Document
@@ -221,6 +221,13 @@ def test_the_bundled_encoder_in_int8_is_near_float32_under_a_name_of_its_own() -
     cosines = (one.chunks * other.chunks).sum(axis=1)
     assert 0.98 < cosines.min() < 0.99999
     assert np.array_equal(one.chunks, repeated.chunks)
+
+
+def test_the_default_is_in_int8_where_a_cpu_multiplies_that_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.encoders.loading.cpu_prefers_int8", lambda: True)
+    assert default_encoder("cpu") == load_encoder(device="cpu").name == f"{BUNDLED_NAME}:int8"
+    assert load_encoder(device="cpu", dtype="float32").name == load_encoder(BUNDLED_NAME).name == BUNDLED_NAME
+    assert default_encoder("cuda:0") == BUNDLED_NAME
 
 
 def without_ranges(folder: Path) -> Path:

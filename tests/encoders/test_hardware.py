@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.encoders import hardware
-from engine.encoders.hardware import BatchReader, default_dtype, set_up_kernels, token_budget_batches, tokens_at_once
+from engine.encoders.hardware import (
+    BatchReader,
+    cpu_prefers_int8,
+    default_dtype,
+    set_up_kernels,
+    token_budget_batches,
+    tokens_at_once,
+)
 from engine.errors import BudgetExceeded
 from engine.text.document import Document
 from tests.encoders.tiny import KINDS
@@ -165,16 +172,22 @@ def restore_precision() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("flags", "dtype"),
-    [("fpu avx2", torch.float32), ("fpu avx512_bf16", torch.bfloat16), ("amx_bf16 amx_tile", torch.bfloat16)],
+    ("flags", "dtype", "prefers_int8"),
+    [
+        ("fpu avx2", torch.float32, False),
+        ("fpu avx512_bf16 avx512_vnni", torch.bfloat16, False),
+        ("amx_bf16 amx_tile", torch.bfloat16, False),
+        ("avx2 avx_vnni", torch.float32, True),
+        ("avx512f avx512_vnni", torch.float32, True),
+    ],
 )
-def test_bfloat16_is_chosen_where_it_is_native(
-    flags: str, dtype: torch.dtype, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_precision_on_a_cpu_is_the_fastest_that_it_multiplies_natively(
+    flags: str, dtype: torch.dtype, prefers_int8: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cpuinfo").write_text(f"model name\t: Xeon\nflags\t\t: {flags}\nbugs\t\t: mmio_unknown\n")
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr(hardware, "Path", lambda _: tmp_path / "cpuinfo")
-    assert default_dtype("cpu") is dtype
+    assert (default_dtype("cpu"), cpu_prefers_int8()) == (dtype, prefers_int8)
 
 
 def test_products_of_float32_are_as_exact_as_float32() -> None:
