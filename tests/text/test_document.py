@@ -154,3 +154,14 @@ def test_json_is_read_back_without_loss_and_has_no_control_characters() -> None:
     written = json_text({"text": text})
     assert json.loads(written)["text"] == text
     assert {character for character in written if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")} == set()
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [("", ""), ("The old mill", "The old mill"), ("essay", ""), ("The river runs over …", "The river runs over …")],
+)
+def test_a_title_of_its_own_is_no_name_and_not_the_first_words_of_the_text(title: str, expected: str) -> None:
+    document = Document.from_text(
+        "The river runs over the old river and jumps through the dark light.", title=title, doc_id="essay"
+    )
+    assert document.title and document.own_title == expected
