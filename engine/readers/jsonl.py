@@ -41,6 +41,8 @@ from engine.readers.records import (
     count_unread,
     id_of,
     is_bioc,
+    is_block_list,
+    of_block_list,
     text_of,
     texts_of,
     title_of,
@@ -82,6 +84,8 @@ def read(data: bytes, doc_id: str, source: str, fields: Fields = USUAL) -> Docum
         return _read_ops(_parse(text), doc_id, source)
     known = {"text", "sections", *TEXT_FIELDS} | ({fields.text} if fields.text else set())
     found = [fields.named(record) for record in _records(text, known)]
+    if is_block_list(found):
+        return _document(of_block_list(found), doc_id, source, {})
     inside = (one["documents"] if isinstance(one.get("documents"), list) else [one] for one in found)
     documents = [one for of_record in inside for one in of_record]  # of collections of BioC
     records = [*map(usual_names, documents if documents and all(map(is_bioc, documents)) else found)]

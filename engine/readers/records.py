@@ -7,7 +7,7 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -37,6 +37,8 @@ IDS = (
     "publication_number", "patent_number", "cluster_id", "uuid", "article_id", "patent_id", "lens_id", "doi", "pmid",
     "pmcid", "identifier", "docno", "doc_no", "uid", "guid", "bibcode", "accession_number", "url",
 )  # fmt: skip
+_PAGE_FURNITURE = frozenset(["header", "footer", "page_number", "aside_text"])
+_CELL_END, _ROW_END = re.compile(r"</t[dh]>(?=\s*<t[dh])"), re.compile("</tr>")
 _ID = re.compile(r"[a-z]+(?:_id|Id)$|(?:bill|case|doc|file|item|record)id$")  # of a field beside those
 _PARTS = (
     "text", "abstract", "head_matter", "opinions", "body_text", "back_matter", "data", "plain_text", "content",
@@ -169,6 +171,43 @@ def _text_of_item(item: Mapping[str, Any]) -> str:
         return tex_text(text)
     marker = str(item.get("marker") or "-")
     return f"{marker} {text}" if label == "list_item" else text
+
+
+def is_block_list(records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether objects are the blocks of one document, as MinerU lists them."""
+    return all("type" in record and "page_idx" in record for record in records)
+
+
+def of_block_list(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The fields of a document whose blocks are listed in order; the first one is the title if it is a heading."""
+    from engine.readers.markup import tex_text  # most records hold no markup
+
+    sections: list[dict[str, Any]] = [{"text": ""}]
+    title, furniture = "", []
+    for number, block in enumerate(blocks):
+        text = str(block.get("text") or block.get("code_body") or "")
+        if block["type"] in _PAGE_FURNITURE:
+            furniture.append({"text": text})
+        elif block.get("text_level") and number:
+            sections.append({"heading": text, "level": block["text_level"], "text": ""})
+        elif block.get("text_level"):
+            title = text
+        else:
+            rows = _CELL_END.sub(" | ", _ROW_END.sub("\n", str(block.get("table_body") or "")))
+            parts = [tex_text(text.strip(" $\n")) if block["type"] == "equation" else text]
+            parts += [html.unescape(_TAG.sub("", rows)), *_lines(block.get("list_items"))]
+            before, after = (
+                [line for name, lines in block.items() if name.endswith(kind) for line in _lines(lines)]
+                for kind in ("_caption", "_footnote")
+            )
+            sections[-1]["text"] += "".join(f"\n\n{part}" for part in (*before, *parts, *after) if part.strip())
+    pictures = [{"type": "image"} for block in blocks if block["type"] == "image"]
+    record = {"title": title, "sections": sections, "furniture": furniture, "pictures": pictures}
+    return {name: value for name, value in record.items() if value}
+
+
+def _lines(value: object) -> list[str]:
+    return [str(line) for line in value] if isinstance(value, list) else [str(value or "")]
 
 
 def _text_of_passage(passage: Mapping[str, Any]) -> str:

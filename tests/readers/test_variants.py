@@ -171,6 +171,24 @@ def test_a_document_of_docling_is_read_in_the_order_of_its_body(name: str) -> No
     assert all(isinstance(one, Unreadable) for one in read_bytes(broken.encode(), name))
 
 
+def test_blocks_of_mineru_are_one_document_in_their_order() -> None:
+    blocks: list[dict[str, object]] = [
+        {"type": "text", "text": "Silt", "text_level": 1},
+        {"type": "text", "text": "Gates", "text_level": 2},
+        {"type": "table", "table_caption": ["Depths"], "table_footnote": ["In metres."],
+         "table_body": "<table><tr><th>Site</th><th>A &amp; B</th></tr><tr><td>Goole</td><td>3</td></tr></table>"},
+        {"type": "equation", "text": r"$$\n\frac{a}{b}\n$$"},
+        {"type": "image", "img_path": "a.jpg", "image_caption": ["A core."], "img_footnote": []},
+        {"type": "list", "list_items": ["1. oak", "2. elm"]},
+        {"type": "page_number", "text": "7"},
+    ]  # fmt: skip
+    document = document_of("a_content_list.json", json.dumps([block | {"page_idx": 0} for block in blocks]))
+    text = "Gates Depths Site | A & B Goole | 3 In metres. a/b A core. 1. oak 2. elm"
+    assert (document.title, " ".join(document.text.split())) == ("Silt", f"Silt {text}")
+    assert [section.heading for section in document.sections][-1] == "Gates"
+    assert document.left_out == {"figures": 1, "running_heads": 1}
+
+
 _BOOK_META = (
     "<book-meta><book-id>b1</book-id><book-title-group><book-title>On Locks</book-title></book-title-group>"
     "<pub-date><year>2015</year></pub-date></book-meta>"
