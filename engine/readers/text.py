@@ -56,6 +56,7 @@ _MIN_PAGES = 3  # repetition on fewer pages is not counted
 _EDGE_LINES = 4  # at the top and at the bottom of a page
 _MAX_HEAD_CHARS = 150
 _LEAST_APART = 8  # lines between two heads of a text without form feeds, on average
+_MOST_HEADS = 0.5  # of the lines of such a text; more are its content
 _SHARE_OF_PAGES = 0.6  # for heads without a number that counts
 _SHARE_COUNTING = 0.3
 _SHARE_INTERRUPTING = 0.3  # of the heads of a text without form feeds interrupt a sentence
@@ -311,7 +312,9 @@ def _without_interruptions(lines: Sequence[str]) -> list[str]:
             is_named = sum(_NAMED_PAGE.fullmatch(lines[place]) is not None for place in found) > 0.8 * len(found)
             if is_named or n_inside >= max(1, _SHARE_INTERRUPTING * len(found)):
                 dropped.update(place for block in blocks for place in block)
-    return _closed_up(lines, dropped) if dropped else list(lines)
+    has_text = [bool(line.strip()) for line in lines]
+    are_heads = 0 < sum(has_text[place] for place in dropped) < _MOST_HEADS * sum(has_text)
+    return _closed_up(lines, dropped) if are_heads else list(lines)
 
 
 def _closed_up(lines: Sequence[str], dropped: set[int]) -> list[str]:

@@ -273,3 +273,9 @@ def test_items_in_sentences_links_and_tables_are_no_headings() -> None:
     page = f"{contents}<table>{''.join(row.format(*item) for item in _ITEMS)}</table><p>Item 2. As it was.</p><p>{BODY}"
     document = document_of("a.html", page)
     assert [section.heading for section in document.sections] == [""]
+
+
+def test_lines_that_make_up_most_of_a_text_are_no_running_heads() -> None:
+    titles = ("AAAAA", "AAAAA", "AAAA", "AAAA", "AAAA", "AAAAA")
+    text = "".join(f"{number}. {title}\n\naaaa\n\n" for number, title in enumerate(titles, 1))
+    assert document_of("a.txt", text).text.split() == text.split()
