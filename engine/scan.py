@@ -68,17 +68,17 @@ class DeviceScan:
 
         Args:
             queries: chunks and thresholds of each; they share the pass.
-            scoring: of which the power is used.
+            scoring: of which the power and the share of openings are used.
             skip: bits of the kinds of sections whose chunks are left out.
 
         Raises:
             BudgetExceeded: a device has no room for the products, or failed.
         """
         chunks = np.concatenate([chunks for chunks, _ in queries])
-        own = np.repeat(np.arange(len(queries)), [len(rows) for rows, _ in queries])
-        rows = [np.concatenate([getattr(one, name) for _, one in queries]) for name in _LIMITS]
-        limits = np.array([*rows, np.array([one.opening for _, one in queries])[own]], np.float64)
+        limits = np.stack([np.concatenate([getattr(one, name) for _, one in queries]) for name in _LIMITS])
+        limits = limits.astype(np.float64)
         weights = np.zeros((len(chunks), len(queries)))
+        own = np.repeat(np.arange(len(queries)), [len(rows) for rows, _ in queries])
         weights[np.arange(len(chunks)), own] = np.concatenate([one.weights for _, one in queries])
         blocks = [slice(first, first + QUERY_BLOCK) for first in range(0, len(chunks), QUERY_BLOCK)]
         try:
@@ -131,22 +131,23 @@ class _Part:
     def components(
         self, blocks: Sequence[tuple[Vectors, NDArray[np.float64], NDArray[np.float64]]], scoring: Scoring, skip: int
     ) -> Tensor:
-        """The sums (N, Q) of weighted margins, there; blocks are query chunks, limits (4, .) and weights (., Q)."""
+        """The sums (N, Q) of weighted margins, there; blocks are query chunks, limits (3, .) and weights (., Q)."""
         device = self._rows.device
         sums: Tensor | None = None
         for chunks, limits, weights in blocks:
             high = chunks.astype(np.float16)
             low = ((chunks - high) * np.float32(_LOW)).astype(np.float16)  # 0 for stored vectors
             halves = [torch.from_numpy(rows.T).to(device) for rows in ((high, low) if low.any() else (high,))]
-            (theta, phi, own, a), shares = (torch.from_numpy(values).to(device) for values in (limits, weights))
+            (theta, phi, own), shares = (torch.from_numpy(values).to(device) for values in (limits, weights))
             if sums is None:
                 sums = shares.new_zeros(len(self._starts) - 1, shares.shape[1])
             for documents, rows in self._blocks(self._at_once // len(chunks)):
                 best, openings = self._best(documents, rows, halves, skip)  # (documents, .)
                 above = torch.where(best - theta > ROUNDING, best - theta, 0.0) / (1 - theta).clamp(min=1e-9)
-                joined = ((1 - a) * best + a * openings - phi) / (own - phi).clamp(min=LEAST_ROOM)
-                strengthened = torch.minimum(joined.clamp(min=0), (MOST_STRENGTHENED * above).clamp(max=1))
-                above = torch.where((a > 0) & (own - phi > LEAST_ROOM), strengthened, above)
+                if a := scoring.opening:
+                    joined = ((1 - a) * best + a * openings - phi) / (own - phi).clamp(min=LEAST_ROOM)
+                    strengthened = torch.minimum(joined.clamp(min=0), (MOST_STRENGTHENED * above).clamp(max=1))
+                    above = torch.where(own - phi > LEAST_ROOM, strengthened, above)
                 sums[documents] += above.pow(scoring.power) @ shares
         assert sums is not None
         return sums

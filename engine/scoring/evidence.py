@@ -5,7 +5,6 @@ which is its first chunk. theta_i and phi_i are the c_i and the s_i of the (m+1)
 sample, w_i is a weight:
 
     c_i(t) = max_j <q_i, t_j>,  s_i(t) = (1 - a) c_i(t) + a <q_i, t_0>
-    a      = 0.4 (r - 0.2) / 0.2, cut to [0, 0.4];  r = mean_i of the correlation of c_i and <q_i, t_0> over the sample
     f_i(t) = min((s_i(t) - phi_i) / (s_i(q) - phi_i),  3 (c_i(t) - theta_i) / (1 - theta_i)),  cut to [0, 1]
     chunks(q, t) = sum_i w_i (1 - theta_i) ^ p f_i(t) ^ p / sum_i w_i (1 - theta_i) ^ p  in [0, 1]
 
@@ -14,8 +13,7 @@ Where XTR uses theta in place of a similarity that it did not retrieve, we subtr
 documents have is worth nothing. The opening says what a document is about, which a chunk from its middle does not: it
 makes a match stronger or weaker, but there is none without a passage above theta. s_i(q) is that of a copy of the
 query, which scores 1; where it is not above phi_i by 0.01, openings cannot tell documents apart, and f_i(t) is the
-margin of the passage, (c_i(t) - theta_i) / (1 - theta_i). Openings that say what documents are about agree with the
-matches inside of them, so a is small where they are captions or names. words(q, t) and pairs(q, t) are those of
+margin of the passage, (c_i(t) - theta_i) / (1 - theta_i). words(q, t) and pairs(q, t) are those of
 `engine.words.likelihood`.
 
     score(q, t) = sum_c v_c component_c(q, t) ^ r,   sum_c v_c = 1                       in [0, 1]
@@ -51,8 +49,6 @@ NEAR = 1e-5  # more than float32 products of the same rows ever differ by the sh
 _PRODUCTS_AT_ONCE = 8_192  # products that are recomputed in float64 at once
 ROUNDING = 1e-6  # a margin below it is rounding, not evidence
 _LEAST = 1e-9  # so that nothing is divided by 0
-_AGREEMENT = (0.2, 0.4)  # r below which openings do not count, and from which on they count in full
-_FEWEST_AGREEING = 20  # documents of a sample that shows an agreement; with fewer, openings count in full
 LEAST_ROOM = 0.01  # between phi and the s_i of a copy; where there is less, openings do not count
 MOST_STRENGTHENED = 3  # times that an opening makes the margin of a passage larger, at most
 COMPONENTS = ("chunks", "words", "pairs")
@@ -208,7 +204,7 @@ class Scoring:
     chunk_weight: float = 0.27
     word_weight: float = 0.40
     pair_weight: float = 0.33
-    opening: float = 0.4  # most of a, the share of the opening of a target in the similarity of a chunk
+    opening: float = 0.4  # a, share of the opening of a target in the similarity of a chunk
     exceeding: int = 8  # m, documents of the reference above a threshold
     power: float = 2.0  # p
     root: float = 0.5  # r
@@ -262,7 +258,6 @@ class Thresholds:
     joined: Vectors  # (I,) phi_i
     own: Vectors  # (I,) s_i(q)
     weights: NDArray[np.float64]  # (I,) share of the chunk component of chunk i in a copy of the query; they sum to 1
-    opening: float = 0.0  # a
 
     @classmethod
     def none(cls) -> Self:
@@ -308,27 +303,13 @@ def join(best: Vectors, openings: Vectors, opening: float) -> NDArray[np.float64
     return np.asarray((1 - opening) * np.minimum(best, 1).astype(np.float64) + opening * openings)
 
 
-def opening_share(best: Vectors, openings: Vectors, most: float) -> float:
-    """a, from c_i(t) and <q_i, t_0> of the documents of the reference, (I, R) both; in steps of 0.01.
-
-    The steps are far wider than the last digits of products, which depend on shapes, so a does not.
-    """
-    if not best.shape[0] or best.shape[1] < _FEWEST_AGREEING:
-        return most
-    matches, heads = (each - each.mean(axis=1, keepdims=True) for each in (best, openings))
-    spread = np.sqrt((matches**2).sum(axis=1) * (heads**2).sum(axis=1))
-    agreement = float(np.mean((matches * heads).sum(axis=1) / np.maximum(spread, _LEAST)))
-    lowest, highest = _AGREEMENT
-    return round(most * min(1.0, max(0.0, (agreement - lowest) / (highest - lowest))), 2)
-
-
 def thresholds(
     theta: Vectors, phi: Vectors, own: Vectors, weights: NDArray[np.float64], scoring: Scoring
 ) -> Thresholds:
-    """Scale weights so that the most that each chunk contributes to the component is its weight; a is `opening`."""
+    """Scale weights so that the most that each chunk contributes to the component is its weight."""
     room = weights * (1 - theta.astype(np.float64)) ** scoring.power
     total = room.sum()
-    return Thresholds(theta, phi, own, room / total if total > 0 else np.zeros_like(room), scoring.opening)
+    return Thresholds(theta, phi, own, room / total if total > 0 else np.zeros_like(room))
 
 
 def margins(
@@ -339,8 +320,8 @@ def margins(
     above = np.minimum(best, 1).astype(np.float64) - theta
     # float32 products differ in the last digit by the order of their sums; that is not evidence.
     above = np.where(above > ROUNDING, above, 0.0) / np.maximum(1 - theta, _LEAST)
-    if limits.opening:
-        joined = (join(best, openings, limits.opening) - phi) / np.maximum(own - phi, LEAST_ROOM)
+    if scoring.opening:
+        joined = (join(best, openings, scoring.opening) - phi) / np.maximum(own - phi, LEAST_ROOM)
         strengthened = np.clip(joined, 0, np.minimum(MOST_STRENGTHENED * above, 1))
         above = np.where(own - phi > LEAST_ROOM, strengthened, above)
     return np.asarray(above**scoring.power)
@@ -371,7 +352,7 @@ def most_difference(error: float, limits: Thresholds, scoring: Scoring) -> float
     norm of the margins, and a norm changes by at most the norm of the changes. Other powers are bounded one by one.
     """
     steepness = 1 / np.maximum(1 - limits.chunks.astype(np.float64), _LEAST)
-    if limits.opening:
+    if scoring.opening:
         steepness = np.maximum(MOST_STRENGTHENED * steepness, 1 / np.maximum(limits.own - limits.joined, LEAST_ROOM))
     shift = np.minimum((error + ROUNDING) * steepness, 1)
     p, r = scoring.power, scoring.root

@@ -13,7 +13,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -127,16 +127,13 @@ class Validation:
         """(N,) the chunk component of all documents for query `own`, the others as the reference; its own is -1."""
         query = encoded[number]
         best, openings = evidence.best_chunks(query.chunks, chunks, starts[:-1])
-        matches, heads = (np.delete(each, number, axis=1) for each in (best, openings))
-        opening = evidence.opening_share(matches, heads, self._scoring.opening)
-        joined = evidence.join(best, openings, opening)
+        joined = evidence.join(best, openings, self._scoring.opening)
         theta, phi = (
             evidence.reference_threshold(np.delete(each, number, axis=1), self._scoring.exceeding)
             for each in (best, joined)
         )
         weights = evidence.chunk_weights(np.array([chunk.n_tokens for chunk in query.chunk_spans]))
-        scoring = replace(self._scoring, opening=opening)
-        limits = evidence.thresholds(theta, phi, joined[:, number].astype(np.float32), weights, scoring)
+        limits = evidence.thresholds(theta, phi, joined[:, number].astype(np.float32), weights, self._scoring)
         scores = evidence.chunk_component(best, openings, limits, self._scoring)
         scores[number] = -1
         return scores

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,7 +20,6 @@ from engine.scoring.evidence import (
     combine,
     join,
     margins,
-    opening_share,
     own_similarities,
     reference_threshold,
     thresholds,
@@ -118,8 +115,8 @@ def test_a_chunk_weighs_the_root_of_its_tokens_and_contributes_its_weight_at_ful
 
 def test_a_margin_is_zero_below_the_threshold_and_one_at_full_similarity() -> None:
     best = np.array([[-np.inf, 0.2, 0.6, 1.0, 1.001]])
-    limits = replace(limits_of(np.full(1, 0.2, np.float32), np.ones(1)), opening=0.0)
-    found = margins(best, np.zeros_like(best), limits, Scoring())
+    limits = limits_of(np.full(1, 0.2, np.float32), np.ones(1))
+    found = margins(best, np.zeros_like(best), limits, Scoring(opening=0))
     assert found[0].tolist() == pytest.approx([0, 0, 0.25, 1, 1])
 
 
@@ -161,15 +158,3 @@ def test_constants_out_of_range_are_refused(constants: dict[str, float], message
     with pytest.raises(QueryError) as raised:
         Scoring(**constants)  # type: ignore[arg-type]
     assert str(raised.value) == message
-
-
-@pytest.mark.parametrize(
-    ("noise", "expected"), [(0.0, 0.4), (1.5, 0.4), (3.0, pytest.approx(0.2, abs=0.15)), (50.0, 0.0)]
-)
-def test_openings_count_as_far_as_they_agree_with_the_matches_inside(noise: float, expected: float) -> None:
-    rng = np.random.default_rng(0)
-    best = rng.uniform(0.2, 0.8, (4, 300)).astype(np.float32)
-    openings = (best + noise * best.std() * rng.standard_normal(best.shape)).astype(np.float32)
-    assert opening_share(best, openings, 0.4) == expected
-    assert opening_share(best[:, :19], openings[:, :19], 0.4) == 0.4
-    assert opening_share(best, np.full_like(best, 0.5), 0.4) == 0

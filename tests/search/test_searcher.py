@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import cache
 from math import log
 from pathlib import Path
-from statistics import correlation, fmean
 
 import numpy as np
 import pytest
@@ -49,7 +48,6 @@ def scores_by_hand(
     weights = scoring.weights()
     sample = [one for one in reference if content_hash(one) != content_hash(query)]
     vectors = stored([*reference, *targets, query])
-    scoring = replace(scoring, opening=opening_by_hand(vectors, query, sample, scoring.opening))
     limits = limits_by_hand(vectors, query, sample, scoring)
     words, pairs = WordTotals(reference, 0), WordTotals(reference, 1)
     scores: dict[str, float] = {}
@@ -73,18 +71,6 @@ def scores_of_query(scoring: Scoring) -> dict[str, float]:
 def theta_by_hand(similarities: list[float], scoring: Scoring) -> float:
     m = min(scoring.exceeding, len(similarities) // 5)
     return min(1.0, max(0.0, sorted(similarities, reverse=True)[m])) if m else 0.0
-
-
-def opening_by_hand(vectors: dict[str, EncodedDocument], query: Document, sample: list[Document], most: float) -> float:
-    """The share of openings, by how far best matches and openings agree over the sample."""
-    kept = [[in_a_byte(row) for row in vectors[one.doc_id].chunks] for one in sample]
-    if len(kept) < 20:
-        return most
-    found = []
-    for q in vectors[query.doc_id].chunks:
-        best, openings = [max(float(q @ row) for row in rows) for rows in kept], [float(q @ rows[0]) for rows in kept]
-        found.append(correlation(best, openings) if min(np.ptp(best), np.ptp(openings)) > 0 else 0.0)
-    return round(most * min(1.0, max(0.0, (fmean(found) - 0.2) / 0.2)), 2)
 
 
 def limits_by_hand(
