@@ -277,5 +277,8 @@ def test_items_in_sentences_links_and_tables_are_no_headings() -> None:
 
 def test_lines_that_make_up_most_of_a_text_are_no_running_heads() -> None:
     titles = ("AAAAA", "AAAAA", "AAAA", "AAAA", "AAAA", "AAAAA")
-    text = "".join(f"{number}. {title}\n\naaaa\n\n" for number, title in enumerate(titles, 1))
+    bodies = ("aaaa", "aaaa", "aaaa", "aaaa", "aa a", "aaaa")
+    text = "".join(
+        f"{number}. {title}\n\n{body}\n\n" for number, (title, body) in enumerate(zip(titles, bodies, strict=True), 1)
+    )
     assert document_of("a.txt", text).text.split() == text.split()
