@@ -29,7 +29,7 @@ from engine.store.writer import PartitionWriters, Writer, open_writers
 from engine.text.document import Document
 from engine.words.languages import check_language, detect_language
 from indexer.building.budget import fit_batches, left_beside, limited_vram, refuse_memory
-from indexer.building.pipeline import BATCH_CHARS, Pipeline, groups, n_chars, run
+from indexer.building.pipeline import BATCH_CHARS, EncodeBatches, Pipeline, groups, n_chars, run
 from indexer.building.report import Activity, BuildReport, Progress
 from indexer.generation import resources
 from indexer.generation.generations import RECALL_FLOOR, derive, join_small_shards
@@ -179,7 +179,7 @@ def write_empty(
     catalog.write_manifest(folder, catalog.Manifest(encoder, language, None, entries))
 
 
-EncodeNow: TypeAlias = Literal["none", "later", "all", "elsewhere"]
+EncodeNow: TypeAlias = Literal["none", "later", "all"]
 FIRST_RUN = "first_run"  # the named value that holds the options of a first run, until a run ends
 
 
@@ -190,8 +190,7 @@ class Settings:
     With `encode` of `all`, all documents of the index get vectors in this run; with `later`, a sample that thresholds
     come from, and others when a query selects them, see `engine.on_demand`; with `none`, the index is searched by words
     alone. With `later`, a changed document also gets its vectors at once if at least half of its chunks have vectors in
-    the index, see `indexer.building.pipeline`. With `elsewhere`, this run stores words, and other processes make the
-    vectors of all documents after it.
+    the index, see `indexer.building.pipeline`.
     """
 
     encoder: Encoder | str | None = None  # by default that of the index, or of its first run, or the bundled one
@@ -206,7 +205,7 @@ class Settings:
     partitions: int | None = None  # number for a new index; an existing index must have as many
     prune: bool = False  # remove documents of the index that are not in the stream
     replace_files: bool = False  # let a file replace another one, still there, of the same doc_id; else it fails
-    publish: bool = True  # join shards, and refresh reference, generation and postings; else a later run does
+    elsewhere: EncodeBatches | None = None  # makes the vectors, of stored documents, in other processes
 
     @property
     def is_limited(self) -> bool:
@@ -269,7 +268,7 @@ def build(
                 target.set_language(settings.language)
             used = _claimed(target, settings) if settings.encode in ("later", "all") else None
             report = _Run(folder, settings, log).write(target, documents, used, progress)
-            if first.meta.get(FIRST_RUN) and settings.encode != "elsewhere":
+            if first.meta.get(FIRST_RUN):
                 first.set_values({FIRST_RUN: None})
     if is_new and has_only_failures(report):
         remove_stub(folder)
@@ -279,9 +278,9 @@ def build(
 
 def _wishes(settings: Settings) -> dict[str, str | None]:
     """What a first run asks for, stored before it works, so that a run after a kill goes on with the same."""
-    encode, encoder = settings.encode, settings.encoder
+    encoder = settings.encoder
     name = encoder if encoder is None or isinstance(encoder, str) else encoder.name
-    return {"encode": "all" if encode == "elsewhere" else encode, "encoder": name, "factory": settings.factory}
+    return {"encode": settings.encode, "encoder": name, "factory": settings.factory}
 
 
 def _described(wishes: Mapping[str, str | None]) -> str:
@@ -303,7 +302,7 @@ class _Run:
         used: Encoder | None,
         progress: Progress | None,
     ) -> BuildReport:
-        """Commit documents, and publish what is derived from them unless a later run does."""
+        """Commit documents, and publish what is derived from them."""
         settings, log = self.settings, self.log
         disk, footprint = resources.DiskGuard(self.folder, settings.disk_bytes), resources.Footprint()
         width = target.parts[0].width
@@ -314,7 +313,7 @@ class _Run:
             pipelines = [
                 Pipeline(
                     writer,
-                    used,
+                    used if settings.elsewhere is None else None,
                     encodes_later=settings.encode != "all",
                     batch_chars=batch_chars,
                     disk=disk,
@@ -329,9 +328,8 @@ class _Run:
                 missing = _missing(target, settings.encode)
                 activity.n_to_encode = report.n_encoded + sum(map(len, missing)) if any(missing) else 0
                 for pipeline, of_part in zip(pipelines, missing, strict=True):
-                    pipeline.encode_missing(of_part)
-            if settings.publish:
-                self._publish(target, report, disk, footprint)
+                    pipeline.encode_missing(of_part, settings.elsewhere)
+            self._publish(target, report, disk, footprint)
         report.peak_memory_bytes = watch.peak_bytes
         return report
 
@@ -366,13 +364,6 @@ def _refuse_partition(target: PartitionWriters | Writer) -> None:
         raise IndexMismatch(
             f"{target.folder} is a partition of {whole}, which takes documents: longmatch index {whole}"
         )
-
-
-def bind_encoder(path: Path, settings: Settings) -> Encoder:
-    """Bind an index to the encoder that `build` would use, and load the encoder; errors as in `build`."""
-    with open_writers(path) as target:
-        _refuse_partition(target)
-        return _claimed(target, settings)
 
 
 def _claimed(target: PartitionWriters | Writer, settings: Settings) -> Encoder:

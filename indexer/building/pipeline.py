@@ -5,8 +5,8 @@ itself. The stored row is float16 and is stored again as the same bytes. Section
 from the chunk vectors, which here are rounded to float16, while encoding the whole document has them in float32. The
 difference is less than 1e-6 in cosine; `tests/indexer/test_reuse.py` checks that bound.
 
-A run on a Ray cluster encodes documents whole, since its first step commits words alone. `--reencode` finds nothing to
-reuse: the text of a replaced version is gone, and with it the tokens of its chunks.
+A run whose vectors other processes make encodes documents whole, since it commits words first. `--reencode` finds
+nothing to reuse: the text of a replaced version is gone, and with it the tokens of its chunks.
 
 Letters in shapes: C chunks of a document, R of them with stored vectors, D width.
 
@@ -270,23 +270,20 @@ class Pipeline:
             self._encode_and_commit(self._counted(prepared))
         return self.report
 
-    def encode_missing(self, document_ids: Sequence[int], store: StoreVectors | None = None) -> BuildReport:
-        """Encode documents that are indexed without vectors; see `each_encoded`."""
-        for _ in self.each_encoded(document_ids, self._encoded_here, store):
-            pass
-        return self.report
-
-    def each_encoded(
-        self, document_ids: Sequence[int], encode_batches: EncodeBatches, store: StoreVectors | None = None
-    ) -> Iterator[BuildReport]:
-        """Encode documents that are indexed without vectors, and yield the report after each commit.
+    def encode_missing(
+        self,
+        document_ids: Sequence[int],
+        encode_batches: EncodeBatches | None = None,
+        store: StoreVectors | None = None,
+    ) -> BuildReport:
+        """Encode documents that are indexed without vectors.
 
         Batches are cut and committed in the order of the documents, so a run that continues after a kill cuts the
         same batches. A document without a token is recorded as a failure, and stays without vectors.
 
         Args:
-            encode_batches: makes the vectors, in this process or others, and the seconds that others took; keeps the
-                order of the batches.
+            encode_batches: makes the vectors in other processes, and the seconds that these took; keeps the order of
+                the documents. By default the encoder of the run makes them here.
             store: takes ids, vectors and term counts of a batch, and returns the number of documents that it stored; by
                 default `Writer.add_vectors`.
         """
@@ -294,7 +291,8 @@ class Pipeline:
         started, before = time.perf_counter(), self.report.seconds
         if document_ids:  # for several partitions, the run has set the sum already
             self.activity.n_to_encode = max(self.activity.n_to_encode, self.report.n_encoded + len(document_ids))
-        for batch, vectors, seconds in encode_batches(stored_batches(self.writer, document_ids, self.batch_chars)):
+        encode = encode_batches or self._encoded_here
+        for batch, vectors, seconds in encode(stored_batches(self.writer, document_ids, self.batch_chars)):
             encoded: dict[int, EncodedDocument] = {}
             documents = []
             for (document_id, document), value in zip(batch, vectors, strict=True):
@@ -311,7 +309,7 @@ class Pipeline:
                 self._count(rows)
             self.report.seconds = before + time.perf_counter() - started
             self.activity.report_progress()
-            yield self.report
+        return self.report
 
     def _encoded_here(self, batches: Iterator[StoredBatch]) -> Iterator[tuple[StoredBatch, BatchVectors, float]]:
         assert self.encoder is not None

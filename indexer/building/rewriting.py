@@ -167,7 +167,7 @@ def _stage_all(writer: Writer, pipeline: Pipeline, encoder: Encoder) -> None:
     rows = _documents(writer)
     done = staged_ids(writer, encoder.fingerprint)
     pipeline.begin()
-    pipeline.encode_missing([number for number, n_chunks in rows if n_chunks and number not in done], keep)
+    pipeline.encode_missing([number for number, n_chunks in rows if n_chunks and number not in done], store=keep)
     pipeline.activity.take_time()
     done = staged_ids(writer, encoder.fingerprint)
     left = [number for number, _ in rows if number not in done]

@@ -180,8 +180,8 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
     that would get the doc_id of another existing file fails; use --id-prefix or
     --replace.
 
-    With --ray the documents are encoded by a Ray cluster, and each partition of
-    INDEX has a writer process on this machine; vectors of all documents are made.
+    With --ray the documents are encoded by a Ray cluster; vectors of all documents
+    are made.
 
     Formats: .txt .rst .md .html .pdf .docx .odt .epub .xml (JATS, TEI, patents, laws)
     .tex .json .jsonl, each also with .gz, and LaTeX sources of arXiv (.gz .tar.gz

@@ -1,1 +1,1 @@
-"""Ray: encoders on many machines, a writer process for each partition, and partitions as actors for queries."""
+"""Ray: encoders on many machines, and partitions as actors for queries."""

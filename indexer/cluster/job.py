@@ -1,16 +1,9 @@
-"""What runs on a Ray cluster: an indexing run, and the partitions of an index as actors for queries.
+"""What runs on a Ray cluster: the encoders of an indexing run, and the partitions of an index as actors for queries.
 
-Words are indexed here, vectors by encoders anywhere and one writer for each partition.
-
-    1. This process reads the documents and commits their words, as `longmatch index --encode none` does.
-    2. A writer for each partition, an actor on the machine of its folder, sends documents without vectors to encoders
-       and commits the vectors. Batches of a partition are cut and committed in a fixed order, so vectors do not depend
-       on kills. Encoders are tasks that keep only the model; the vectors of a batch depend on the batch alone.
-    3. This process pins the reference; then the writers publish the FAISS indexes, several at the same time.
-
-Committed documents survive every failure: a dead encoder's batch is encoded again elsewhere, a dead writer is started
-again and finds in the catalog which documents still have no vectors, and a run whose own process died continues with
-the same command.
+This process reads the documents, commits their words, sends the texts to encoders, and commits the vectors. Encoders
+are tasks that keep only the model; the vectors of a batch depend on the batch alone, and batches are cut and committed
+in a fixed order, so vectors do not depend on kills. The batch of a dead encoder is encoded again elsewhere. A run whose
+own process died continues with the same command.
 
 For queries, partitions are actors behind the protocol `engine.search.partition.Partition`. If the process of an actor
 or its machine dies, Ray restarts it; the machine must have the folder of the partition under the same path.
@@ -23,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -30,33 +24,27 @@ import numpy as np
 import ray
 import xxhash
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from engine.encoders.encoder import Encoder
-from engine.errors import ClusterError, EngineError, IndexBusy, IndexMismatch, named_faults
+from engine.errors import ClusterError, EngineError, IndexMismatch
 from engine.readers import Unreadable
 from engine.scoring.evidence import Scoring
 from engine.search.partition import LocalPartition, Partition, Ranked, Ranks, Selection, Shown, Survey
 from engine.search.query import Prepared
 from engine.search.scorer import Exact
-from engine.store.catalog import index_folders
-from engine.store.partitioned import open_snapshot
 from engine.store.snapshot import IndexSnapshot, Positions
-from engine.store.writer import Writer, open_writers
 from engine.text.document import Document
-from indexer.building.builder import Settings, bind_encoder, build
-from indexer.building.pipeline import BatchVectors, Pipeline, StoredBatch, encode_batch
-from indexer.building.report import Activity, BuildReport, Progress
+from indexer.building.builder import Settings, build, encoder_for
+from indexer.building.pipeline import BatchVectors, StoredBatch, encode_batch, groups
+from indexer.building.report import BuildReport, Progress
 from indexer.cluster.session import RayCluster, fetched, first_line
-from indexer.generation.generations import derive, join_small_shards
-from indexer.generation.reference import refresh_reference
-from indexer.generation.resources import DiskGuard
 
 if TYPE_CHECKING:
     Pending: TypeAlias = ray.ObjectRef[Any]
     Actor: TypeAlias = Any  # Ray makes its class
 
 _MOST_RETRIES = 5  # of a batch whose process died
+BATCH_CHARS = 1 << 17  # of a batch for one encoder; some 30,000 tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +97,24 @@ def _loaded(settings: EncoderSettings) -> Encoder:
 
 
 def spread(
-    batches: Iterator[StoredBatch], submit: Callable[[StoredBatch], Pending], n_at_once: int
+    batches: Iterator[StoredBatch],
+    submit: Callable[[StoredBatch], Pending],
+    n_at_once: int,
+    batch_chars: int = BATCH_CHARS,
 ) -> Iterator[tuple[StoredBatch, BatchVectors, float]]:
-    """Encode batches at the same time, and return them in their order, with vectors and seconds.
+    """Encode documents in smaller batches at the same time, and return these in order, with vectors and seconds.
 
     Raises:
         ClusterError: the process of a batch died again in every retry.
         EngineError: raised by the encoder.
     """
+    cut = groups(chain.from_iterable(batches), lambda row: len(row[1].text), batch_chars)
     waiting: deque[tuple[StoredBatch, Pending]] = deque()
     is_over = False
     while True:
         unfinished = _unfinished(waiting)
         while not is_over and len(unfinished) < n_at_once and len(waiting) < 2 * n_at_once:
-            batch = next(batches, None)
+            batch = next(cut, None)
             is_over = batch is None
             if batch is not None:
                 waiting.append((batch, submit(batch)))
@@ -144,151 +136,6 @@ def _unfinished(waiting: deque[tuple[StoredBatch, Pending]]) -> list[Pending]:
     return list(others)
 
 
-BATCH_CHARS = 1 << 17  # of a batch for one encoder; some 30,000 tokens
-_LOCK_SECONDS = 20.0  # in which the process of a killed writer ends
-_MOST_RESTARTS = 20  # of the writer of a partition
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """The work of the writer of a partition since its last call."""
-
-    n_without: int  # documents of the partition that have no vectors now
-    n_tokens: int = 0
-    n_chunks: int = 0
-    encode_seconds: float = 0.0
-    failures: tuple[Unreadable, ...] = ()
-
-
-class PartitionWriter:
-    """Commits vectors to one partition, or to an index that is not partitioned."""
-
-    def __init__(self, folder: Path, encoder: EncoderSettings, n_at_once: int, batch_chars: int) -> None:
-        """Open nothing yet: an error here would be lost."""
-        self._folder = folder
-        self._encode = partial(spread, submit=partial(submitted, encoder), n_at_once=n_at_once)
-        self._batch_chars = batch_chars
-        self._writer: Writer | None = None
-        self._steps: Iterator[BuildReport] = iter(())
-        self._report = BuildReport()
-        self._n_without = 0
-
-    def commit_next(self) -> Commit | None:
-        """Take the lock, or commit the vectors of the next batch; None, and the lock is free, where none is left.
-
-        Raises:
-            IndexBusy: another process writes the partition.
-        """
-        if self._writer is None:
-            self._writer = _opened(self._folder)
-            pipeline, missing = Pipeline(self._writer, None, batch_chars=self._batch_chars), self._writer.unencoded()
-            self._report, self._n_without = pipeline.report, len(missing)
-            self._steps = pipeline.each_encoded(missing, self._encode)
-            return Commit(self._n_without)
-        report = self._report
-        before = report.n_tokens, report.n_chunks, report.encode_seconds, len(report.failures)
-        if next(self._steps, None) is None:
-            self._writer.close()
-            return None
-        return Commit(
-            self._n_without - report.n_encoded,
-            report.n_tokens - before[0],
-            report.n_chunks - before[1],
-            report.encode_seconds - before[2],
-            tuple(report.failures[before[3] :]),
-        )
-
-
-def publish(folder: Path, factory: str, recall_floor: float) -> list[str]:
-    """Join small shards, and bring the FAISS index and the postings of words up to date.
-
-    Returns:
-        Lines to log.
-
-    Raises:
-        RecallTooLow: no setting of the FAISS index reaches the floor.
-    """
-    lines: list[str] = []
-    with _opened(folder) as writer:
-        disk = DiskGuard(folder)
-        join_small_shards(writer, disk, log=lines.append)
-        derive(writer, factory, disk=disk, recall_floor=recall_floor, log=lines.append)
-    return lines
-
-
-def _opened(folder: Path) -> Writer:
-    """Take the lock, which the process of a killed writer may hold for a moment."""
-    deadline = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            return Writer(folder)
-        except IndexBusy:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
-
-
-@dataclass(frozen=True, slots=True)
-class Home:
-    """The node of the cluster that has the folders of an index."""
-
-    node: str
-
-    def encode(
-        self,
-        parts: Sequence[Path],
-        encoder: EncoderSettings,
-        n_encoders: int,
-        batch_chars: int,
-        take: Callable[[Path, Commit], None],
-    ) -> None:
-        """Encode all documents without vectors in some partitions, several partitions at the same time.
-
-        Args:
-            n_encoders: encoders that run at the same time, for all partitions together.
-
-        Raises:
-            ClusterError: a process died again and again.
-            EngineError: raised by a writer or an encoder.
-        """
-        n_writers = max(1, min(len(parts), n_encoders))
-        free = [n_encoders // n_writers + (place < n_encoders % n_writers) for place in range(n_writers)]
-        waiting, running = deque(parts), dict[Any, tuple[Any, Path, int]]()
-        try:
-            while waiting or running:
-                while waiting and free:
-                    part, n_at_once = waiting.popleft(), free.pop()
-                    # Processes of Ray have as many threads as they take cores; a writer has one, and mostly waits.
-                    options = {"num_cpus": 0, "max_restarts": _MOST_RESTARTS, "max_task_retries": -1}
-                    actor = self._remote(PartitionWriter, **options).remote(part, encoder, n_at_once, batch_chars)
-                    running[actor.commit_next.remote()] = actor, part, n_at_once
-                (ready, *_), _ = ray.wait(list(running), num_returns=1)
-                actor, part, n_at_once = running[ready]
-                commit = fetched(ready)
-                del running[ready]
-                if commit is None:
-                    ray.kill(actor)
-                    free.append(n_at_once)
-                else:
-                    take(part, commit)
-                    running[actor.commit_next.remote()] = actor, part, n_at_once
-        finally:
-            for actor, _, _ in running.values():
-                ray.kill(actor)
-
-    def publish(self, parts: Sequence[Path], factory: str, recall_floor: float, log: Callable[[str], None]) -> None:
-        """Publish what is derived from the documents of each partition, as many at once as this machine has cores."""
-        remote = self._remote(publish, num_cpus=1, max_retries=_MOST_RESTARTS)
-        published = [remote.remote(part, factory, recall_floor) for part in parts]
-        for part, lines in zip(parts, published, strict=True):
-            for line in fetched(lines):
-                log(line if len(parts) == 1 else f"{part.name}: {line}")
-
-    def _remote(self, work: Any, **options: Any) -> Any:  # noqa: ANN401 - Ray makes its class
-        return ray.remote(work).options(scheduling_strategy=NodeAffinitySchedulingStrategy(self.node, False), **options)
-
-
-@named_faults
 def build_on_cluster(
     path: str | Path,
     documents: Iterable[Document | Unreadable],
@@ -302,94 +149,18 @@ def build_on_cluster(
 ) -> BuildReport:
     """Create or update an index with vectors of all documents, which are encoded on a cluster.
 
-    A changed document is encoded whole, since its words are committed first and replace the stored version together
-    with its vectors.
-
-    Every partition is a folder of this machine, which belongs to the cluster.
-
     Raises:
         ClusterError: a process of the cluster died repeatedly.
         EngineError: as in `indexer.build`.
     """
-    folder = Path(path)
-    started = time.perf_counter()
-    # With a reference, a run publishes only at its end, so that kills change nothing in the index.
-    is_new = not folder.exists() or not _has_reference(folder)
-    first = replace(settings, encode="elsewhere", publish=is_new)
-    report = build(folder, documents, first, progress=progress, log=log)
-    if not folder.exists():
-        return report  # every document failed
-    used = bind_encoder(folder, replace(settings, device="cpu"))  # the GPUs are those of the cluster
+    used = settings.encoder
+    if used is None or isinstance(used, str):
+        used = encoder_for(Path(path), used, "cpu")  # the GPUs are those of the cluster
     on_gpu = cluster.n_gpus > 0 if settings.device is None else settings.device.startswith("cuda")
-    encoding, n_encoders = EncoderSettings.of(used, on_gpu=on_gpu), cluster.n_workers(n_workers)
-    parts = [part.absolute() for part in index_folders(folder)]
-    counter = _Counter(report, progress, started)
-    home = Home(cluster.home)
-    n_missing = {part: _n_missing(part) for part in parts}
-    counter.expect(sum(n_missing.values()))
-    home.encode([part for part in parts if n_missing[part]], encoding, n_encoders, batch_chars, counter.add)
-    with open_writers(folder) as target:
-        refresh_reference(target, log)
-    encoded_at = time.perf_counter()
-    home.publish(parts, settings.factory, settings.recall_floor, log)
-    report.seconds = encoded_at - started
-    last = Settings(used, factory=settings.factory, recall_floor=settings.recall_floor)
-    _add_last(report, build(folder, (), last, log=log))
-    report.generation_seconds = time.perf_counter() - encoded_at
-    return report
-
-
-def _has_reference(folder: Path) -> bool:
-    try:
-        with open_snapshot(folder) as snapshot:
-            return snapshot.reference_row is not None
-    except IndexMismatch:  # nothing is committed yet; for a folder that is not an index, `build` raises the error
-        return False
-
-
-def _add_last(report: BuildReport, last: BuildReport) -> None:
-    """Add the counts of a local run that ended the work: it encoded any documents that were left."""
-    known = {failure.source for failure in report.failures}
-    report.failures += [failure for failure in last.failures if failure.source not in known]
-    for name in ("n_encoded", "n_tokens", "n_chunks", "encode_seconds"):
-        setattr(report, name, getattr(report, name) + getattr(last, name))
-    for name in ("disk_bytes", "n_missing", "tokens_missing"):
-        setattr(report, name, getattr(last, name))
-
-
-class _Counter:
-    """Adds up what writers commit, and reports the progress."""
-
-    def __init__(self, report: BuildReport, progress: Progress | None, started: float) -> None:
-        self._report = report
-        self._started = started
-        self._activity = Activity(report, progress)
-        self._n_without: dict[Path, int] = {}
-        self._failed = {failure.source for failure in report.failures}
-
-    def expect(self, n_documents: int) -> None:
-        """Set the number of documents that will get vectors, and begin live progress."""
-        self._activity.n_to_encode = self._report.n_encoded + n_documents
-        if n_documents:
-            self._activity.begin()
-
-    def add(self, part: Path, commit: Commit) -> None:
-        """Count a commit, and earlier commits whose writer died before it reported them."""
-        report = self._report
-        report.n_encoded += self._n_without.get(part, commit.n_without) - commit.n_without
-        self._n_without[part] = commit.n_without
-        report.n_tokens += commit.n_tokens
-        report.n_chunks += commit.n_chunks
-        report.encode_seconds += commit.encode_seconds
-        report.failures += [failure for failure in commit.failures if failure.source not in self._failed]
-        self._failed |= {failure.source for failure in commit.failures}
-        report.seconds = time.perf_counter() - self._started
-        self._activity.report_progress()
-
-
-def _n_missing(part: Path) -> int:
-    with open_snapshot(part) as snapshot:
-        return int((~snapshot.has_vectors).sum())
+    submit = partial(submitted, EncoderSettings.of(used, on_gpu=on_gpu))
+    encode = partial(spread, submit=submit, n_at_once=cluster.n_workers(n_workers), batch_chars=batch_chars)
+    settings = replace(settings, encoder=used, encode="all", elsewhere=encode)
+    return build(path, documents, settings, progress=progress, log=log)
 
 
 _START_SECONDS = 300.0  # in which the processes of all partitions begin to answer

@@ -31,9 +31,8 @@ _LOOPBACK_ONLY = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 @dataclass(frozen=True, slots=True)
 class RayCluster:
-    """The connected cluster: node id and resources."""
+    """The resources of the connected cluster."""
 
-    home: str  # id of the node that this process runs on, where the folders of the index are
     n_cpus: int
     n_gpus: int
 
@@ -69,7 +68,7 @@ def connected(address: str, n_cpus: int | None = None) -> Iterator[RayCluster]:
         _connect(address, n_cpus)
     try:
         found = ray.cluster_resources()
-        yield RayCluster(ray.get_runtime_context().get_node_id(), int(found.get("CPU", 0)), int(found.get("GPU", 0)))
+        yield RayCluster(int(found.get("CPU", 0)), int(found.get("GPU", 0)))
     finally:
         if is_ours:
             ray.shutdown()

@@ -204,7 +204,7 @@ def test_a_damaged_stored_version_is_encoded_whole(folder: Path) -> None:
     shard.write_bytes(content)
     logged: list[str] = []
     encoder = ChunkEncoder()
-    report = build(folder, [AFTER], encoder=encoder, log=logged.append, publish=False)
+    report = build(folder, [AFTER], encoder=encoder, log=logged.append)
     assert (len(encoder.texts), report.n_replaced, report.n_chunks_reused) == (4, 1, 0)
     assert [line for line in logged if line.startswith("all chunks of a are encoded, as its stored version cannot")]
 
