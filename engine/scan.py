@@ -22,7 +22,7 @@ from engine.scoring.evidence import LEAST_ROOM, MOST_STRENGTHENED, QUERY_BLOCK, 
 PRODUCTS_AT_ONCE = 1 << 24  # on each device: chunks of a block times query chunks
 BYTES_AT_ONCE = 16 * PRODUCTS_AT_ONCE  # two tables of products, their maxima, and float64 values of these
 _LOAD_CHUNKS = 1 << 17  # of whole documents that are copied at once
-_LIMITS = ("chunks", "joined", "own")
+_LIMITS = ("chunks", "joined", "own", "opening")
 _LOW = 2048.0  # scales the second row of a query chunk, so that float16 keeps its digits
 
 Read = Callable[[NDArray[np.int64]], NDArray[np.float16]]  # the chunks of documents, by their positions
@@ -68,7 +68,7 @@ class DeviceScan:
 
         Args:
             queries: chunks and thresholds of each; they share the pass.
-            scoring: of which the power and the share of openings are used.
+            scoring: of which the power is used.
             skip: bits of the kinds of sections whose chunks are left out.
 
         Raises:
@@ -131,23 +131,22 @@ class _Part:
     def components(
         self, blocks: Sequence[tuple[Vectors, NDArray[np.float64], NDArray[np.float64]]], scoring: Scoring, skip: int
     ) -> Tensor:
-        """The sums (N, Q) of weighted margins, there; blocks are query chunks, limits (3, .) and weights (., Q)."""
+        """The sums (N, Q) of weighted margins, there; blocks are query chunks, limits (4, .) and weights (., Q)."""
         device = self._rows.device
         sums: Tensor | None = None
         for chunks, limits, weights in blocks:
             high = chunks.astype(np.float16)
             low = ((chunks - high) * np.float32(_LOW)).astype(np.float16)  # 0 for stored vectors
             halves = [torch.from_numpy(rows.T).to(device) for rows in ((high, low) if low.any() else (high,))]
-            (theta, phi, own), shares = (torch.from_numpy(values).to(device) for values in (limits, weights))
+            (theta, phi, own, a), shares = (torch.from_numpy(values).to(device) for values in (limits, weights))
             if sums is None:
                 sums = shares.new_zeros(len(self._starts) - 1, shares.shape[1])
             for documents, rows in self._blocks(self._at_once // len(chunks)):
                 best, openings = self._best(documents, rows, halves, skip)  # (documents, .)
                 above = torch.where(best - theta > ROUNDING, best - theta, 0.0) / (1 - theta).clamp(min=1e-9)
-                if a := scoring.opening:
-                    joined = ((1 - a) * best + a * openings - phi) / (own - phi).clamp(min=LEAST_ROOM)
-                    strengthened = torch.minimum(joined.clamp(min=0), (MOST_STRENGTHENED * above).clamp(max=1))
-                    above = torch.where(own - phi > LEAST_ROOM, strengthened, above)
+                joined = ((1 - a) * best + a * openings - phi) / (own - phi).clamp(min=LEAST_ROOM)
+                strengthened = torch.minimum(joined.clamp(min=0), (MOST_STRENGTHENED * above).clamp(max=1))
+                above = torch.where((a > 0) & (own - phi > LEAST_ROOM), strengthened, above)
                 sums[documents] += above.pow(scoring.power) @ shares
         assert sums is not None
         return sums

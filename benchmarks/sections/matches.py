@@ -30,15 +30,16 @@ class Matches:
 
     best: Vectors  # (I, N) c_i(t), the best match of each chunk in each target
     openings: Vectors  # (I, N) similarity of each chunk to the opening of each target
-    limits: tuple[Vectors, Vectors, Vectors]  # (I,) theta, phi, s_i(q)
+    limits: tuple[Vectors, Vectors, Vectors, Vectors]  # (I,) theta, phi, s_i(q), a_i
     weights: NDArray[np.float64]  # (I,) w_i
     words: NDArray[np.float64]  # (N,) the component of the words
     pairs: NDArray[np.float64]  # (N,) the component of the pairs of words
 
     def of_chunks(self, kept: NDArray[np.bool_], words: NDArray[np.float64], pairs: NDArray[np.float64]) -> Matches:
         """The matches of a query with only the kept (I,) chunks, and other words."""
-        theta, phi, own = (limit[kept] for limit in self.limits)
-        return Matches(self.best[kept], self.openings[kept], (theta, phi, own), self.weights[kept], words, pairs)
+        theta, phi, own, opening = (limit[kept] for limit in self.limits)
+        limits = theta, phi, own, opening
+        return Matches(self.best[kept], self.openings[kept], limits, self.weights[kept], words, pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Corpus:
             tables = self._words.of(targets)
             words, pairs = scores(prepared.words, tables.words), scores(prepared.pairs, tables.pairs)
         every, openings = (np.concatenate(blocks, axis=1) for blocks in zip(*best, strict=True))
-        limits = prepared.limits.chunks, prepared.limits.joined, prepared.limits.own
+        limits = prepared.limits.chunks, prepared.limits.joined, prepared.limits.own, prepared.limits.opening
         return Matches(every, openings, limits, prepared.chunk_weights, words, pairs)
 
     def target_terms(self, prepared: Prepared, targets: Positions) -> tuple[TargetTerms, TargetTerms] | None:

@@ -184,7 +184,12 @@ def search(n_chunks: int, at_once: int, n_queries: int, device: str, seed: int, 
     collection, scoring = Collection(n_chunks, seed), Scoring()
     scan = DeviceScan(collection.lengths, collection.read, WIDTH, [device], products_at_once=at_once)
     queries = [
-        (rows, thresholds(theta, theta, np.ones_like(theta), np.ones(len(rows)), scoring))
+        (
+            rows,
+            thresholds(
+                theta, theta, np.ones_like(theta), np.full_like(theta, scoring.opening), np.ones(len(rows)), scoring
+            ),
+        )
         for rows in (collection.query() for _ in range(n_queries))
         for theta in [np.full(len(rows), _THETA, np.float32)]
     ]

@@ -4,7 +4,8 @@ Chunks. For chunk i of a query, c_i(t) is its best match inside target t, and s_
 which is its first chunk. theta_i and phi_i are the c_i and the s_i of the (m+1)-th best document of the reference
 sample, w_i is a weight:
 
-    c_i(t) = max_j <q_i, t_j>,  s_i(t) = (1 - a) c_i(t) + a <q_i, t_0>
+    c_i(t) = max_j <q_i, t_j>,  s_i(t) = (1 - a_i) c_i(t) + a_i <q_i, t_0>
+    a_i    = 0.4 (r_i - 0.2) / 0.2, cut to [0, 0.4];  r_i = correlation of c_i and <q_i, t_0> over the sample
     f_i(t) = min((s_i(t) - phi_i) / (s_i(q) - phi_i),  3 (c_i(t) - theta_i) / (1 - theta_i)),  cut to [0, 1]
     chunks(q, t) = sum_i w_i (1 - theta_i) ^ p f_i(t) ^ p / sum_i w_i (1 - theta_i) ^ p  in [0, 1]
 
@@ -13,7 +14,8 @@ Where XTR uses theta in place of a similarity that it did not retrieve, we subtr
 documents have is worth nothing. The opening says what a document is about, which a chunk from its middle does not: it
 makes a match stronger or weaker, but there is none without a passage above theta. s_i(q) is that of a copy of the
 query, which scores 1; where it is not above phi_i by 0.01, openings cannot tell documents apart, and f_i(t) is the
-margin of the passage, (c_i(t) - theta_i) / (1 - theta_i). words(q, t) and pairs(q, t) are those of
+margin of the passage, (c_i(t) - theta_i) / (1 - theta_i). Openings that say what documents are about agree with the
+matches inside of them, so a_i is small where they are captions or names. words(q, t) and pairs(q, t) are those of
 `engine.words.likelihood`.
 
     score(q, t) = sum_c v_c component_c(q, t) ^ r,   sum_c v_c = 1                       in [0, 1]
@@ -22,7 +24,7 @@ The root r brings components of different size to one scale. A part with a share
 the same share of the contribution of the component, so all parts sum to the score.
 
 Containment measures how much of the query a document contains. The equation is the same with p = 1 and
-r = 1, with a = 0, and with words and pairs weighted by their share of the query, see
+r = 1, with a_i = 0, and with words and pairs weighted by their share of the query, see
 `engine.words.likelihood`. If the query has no chunk, word or pair, the weight of that component goes to the
 others, so that a copy of the query in a longer document scores 1, except for effects of how chunks are cut.
 
@@ -49,6 +51,8 @@ NEAR = 1e-5  # more than float32 products of the same rows ever differ by the sh
 _PRODUCTS_AT_ONCE = 8_192  # products that are recomputed in float64 at once
 ROUNDING = 1e-6  # a margin below it is rounding, not evidence
 _LEAST = 1e-9  # so that nothing is divided by 0
+_AGREEMENT = (0.2, 0.4)  # r_i up to which openings do not count, and from which on they count in full
+_FEWEST_AGREEING = 20  # documents of a sample that shows an agreement; with fewer, openings count in full
 LEAST_ROOM = 0.01  # between phi and the s_i of a copy; where there is less, openings do not count
 MOST_STRENGTHENED = 3  # times that an opening makes the margin of a passage larger, at most
 COMPONENTS = ("chunks", "words", "pairs")
@@ -204,7 +208,7 @@ class Scoring:
     chunk_weight: float = 0.27
     word_weight: float = 0.40
     pair_weight: float = 0.33
-    opening: float = 0.4  # a, share of the opening of a target in the similarity of a chunk
+    opening: float = 0.4  # the most that a_i is, the share of the opening of a target in the similarity of chunk i
     exceeding: int = 8  # m, documents of the reference above a threshold
     power: float = 2.0  # p
     root: float = 0.5  # r
@@ -257,13 +261,14 @@ class Thresholds:
     chunks: Vectors  # (I,) theta_i
     joined: Vectors  # (I,) phi_i
     own: Vectors  # (I,) s_i(q)
+    opening: Vectors  # (I,) a_i
     weights: NDArray[np.float64]  # (I,) share of the chunk component of chunk i in a copy of the query; they sum to 1
 
     @classmethod
     def none(cls) -> Self:
         """Those of a single chunk whose component is its similarity, with `PASSAGES_ALONE`."""
         zero, one = np.zeros(1, np.float32), np.ones(1, np.float32)
-        return cls(zero, zero, one, np.ones(1))
+        return cls(zero, zero, one, zero, np.ones(1))
 
 
 def chunk_weights(n_tokens: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -292,24 +297,36 @@ def reference_threshold(similarities: NDArray[np.floating], exceeding: int) -> V
     return np.clip(theta, 0, 1).astype(np.float32)
 
 
-def own_similarities(chunks: Vectors, first: Vectors, opening: float) -> Vectors:
-    """s_i(q) (I,) of the chunks (I, D) of a query, given the first chunk (D,) that takes part in the score."""
+def opening_shares(best: Vectors, openings: Vectors, most: float) -> Vectors:
+    """a_i (I,) in [0, most], from c_i(t) and <q_i, t_0> of the documents of the reference, (I, R) both."""
+    if not most or best.shape[1] < _FEWEST_AGREEING:
+        return np.full(len(best), most, np.float32)
+    matches, heads = (each - each.mean(axis=1, keepdims=True) for each in (best.astype(np.float64), openings))
+    spread = np.sqrt(np.einsum("ir,ir->i", matches, matches) * np.einsum("ir,ir->i", heads, heads))
+    agreement = np.einsum("ir,ir->i", matches, heads) / np.maximum(spread, _LEAST)
+    lowest, highest = _AGREEMENT
+    return np.asarray(most * np.clip((agreement - lowest) / (highest - lowest), 0, 1), np.float32)
+
+
+def own_similarities(chunks: Vectors, first: Vectors, opening: Vectors) -> Vectors:
+    """s_i(q) (I,) of the chunks (I, D) of a query, given its first chunk (D,) that takes part in the score, and a_i."""
     openings = np.minimum(chunks.astype(np.float64) @ first.astype(np.float64), 1)
     return np.asarray(1 - opening + opening * openings, np.float32)
 
 
-def join(best: Vectors, openings: Vectors, opening: float) -> NDArray[np.float64]:
-    """s_i(t), of the shape of c_i(t) and <q_i, t_0>."""
-    return np.asarray((1 - opening) * np.minimum(best, 1).astype(np.float64) + opening * openings)
+def join(best: Vectors, openings: Vectors, opening: Vectors) -> NDArray[np.float64]:
+    """s_i(t), of the shape of c_i(t) and <q_i, t_0>, (I, R); opening: a_i (I,)."""
+    a = opening[:, None].astype(np.float64)
+    return np.asarray((1 - a) * np.minimum(best, 1) + a * openings)
 
 
 def thresholds(
-    theta: Vectors, phi: Vectors, own: Vectors, weights: NDArray[np.float64], scoring: Scoring
+    theta: Vectors, phi: Vectors, own: Vectors, opening: Vectors, weights: NDArray[np.float64], scoring: Scoring
 ) -> Thresholds:
     """Scale weights so that the most that each chunk contributes to the component is its weight."""
     room = weights * (1 - theta.astype(np.float64)) ** scoring.power
     total = room.sum()
-    return Thresholds(theta, phi, own, room / total if total > 0 else np.zeros_like(room))
+    return Thresholds(theta, phi, own, opening, room / total if total > 0 else np.zeros_like(room))
 
 
 def margins(
@@ -320,10 +337,10 @@ def margins(
     above = np.minimum(best, 1).astype(np.float64) - theta
     # float32 products differ in the last digit by the order of their sums; that is not evidence.
     above = np.where(above > ROUNDING, above, 0.0) / np.maximum(1 - theta, _LEAST)
-    if scoring.opening:
-        joined = (join(best, openings, scoring.opening) - phi) / np.maximum(own - phi, LEAST_ROOM)
+    if limits.opening.any():
+        joined = (join(best, openings, limits.opening) - phi) / np.maximum(own - phi, LEAST_ROOM)
         strengthened = np.clip(joined, 0, np.minimum(MOST_STRENGTHENED * above, 1))
-        above = np.where(own - phi > LEAST_ROOM, strengthened, above)
+        above = np.where((limits.opening[:, None] > 0) & (own - phi > LEAST_ROOM), strengthened, above)
     return np.asarray(above**scoring.power)
 
 
@@ -352,8 +369,8 @@ def most_difference(error: float, limits: Thresholds, scoring: Scoring) -> float
     norm of the margins, and a norm changes by at most the norm of the changes. Other powers are bounded one by one.
     """
     steepness = 1 / np.maximum(1 - limits.chunks.astype(np.float64), _LEAST)
-    if scoring.opening:
-        steepness = np.maximum(MOST_STRENGTHENED * steepness, 1 / np.maximum(limits.own - limits.joined, LEAST_ROOM))
+    joined = np.maximum(MOST_STRENGTHENED * steepness, 1 / np.maximum(limits.own - limits.joined, LEAST_ROOM))
+    steepness = np.where(limits.opening > 0, joined, steepness)
     shift = np.minimum((error + ROUNDING) * steepness, 1)
     p, r = scoring.power, scoring.root
     if p * r == 1 and p >= 1:

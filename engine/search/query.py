@@ -132,12 +132,9 @@ def prepare(query: Query, background: Background, scoring: evidence.Scoring) -> 
     of_sections = np.array(query.section_weights) if query.section_weights else None
     if of_sections is not None:
         chunk_shares = chunk_shares * of_sections[[chunk.section for chunk in vectors.chunk_spans]]
-    limits = evidence.thresholds(
-        *_chunk_thresholds(vectors.chunks, reference, key, scoring),
-        _own_similarities(query, vectors.chunks, skip, scoring),
-        chunk_shares,
-        scoring,
-    )
+    theta, phi, opening = _chunk_thresholds(vectors.chunks, reference, key, scoring)
+    own = _own_similarities(query, vectors.chunks, skip, opening)
+    limits = evidence.thresholds(theta, phi, own, opening, chunk_shares, scoring)
     words = pairs = None
     if background.language is not None and weights["words"] + weights["pairs"] > 0:
         words, pairs = _terms(query, text, None if stretches else query.words, background, scoring)
@@ -185,30 +182,35 @@ def _attainable(
 
 def _chunk_thresholds(
     chunks: Vectors, reference: Reference, key: int, scoring: evidence.Scoring
-) -> tuple[Vectors, Vectors]:
-    """theta and phi, (I,) both."""
+) -> tuple[Vectors, Vectors, Vectors]:
+    """theta_i, phi_i and a_i, (I,) each."""
     is_other = reference.hashes != key
     if not is_other.any() or not len(chunks):
-        return np.zeros(len(chunks), np.float32), np.zeros(len(chunks), np.float32)
+        return (
+            np.zeros(len(chunks), np.float32),
+            np.zeros(len(chunks), np.float32),
+            np.full(len(chunks), scoring.opening, np.float32),
+        )
     full = max(1, min(reference.n_corpus, SAMPLE_DOCUMENTS))
     exceeding = max(1, round(scoring.exceeding * reference.n_documents / full))
 
-    def joined(best: Vectors, openings: Vectors) -> NDArray[np.float64]:
-        return evidence.join(best, openings, scoring.opening)
+    def shares(best: Vectors, openings: Vectors) -> Vectors:
+        return evidence.opening_shares(best[:, is_other], openings[:, is_other], scoring.opening)
 
     def limit(similarities: NDArray[np.floating]) -> Vectors:
         return evidence.reference_threshold(similarities[:, is_other], exceeding)
 
     def is_near(best: Vectors, openings: Vectors) -> NDArray[np.bool_]:
-        both = best, joined(best, openings)
+        both = best, evidence.join(best, openings, shares(best, openings))
         theta, phi = (each >= limit(each)[:, None] - evidence.NEAR for each in both)
         return np.asarray(theta | phi)
 
     matches = evidence.best_matches(chunks, reference.vectors, reference.starts, is_near)
-    return limit(matches.similarities), limit(joined(matches.similarities, matches.openings))
+    opening = shares(matches.similarities, matches.openings)
+    return limit(matches.similarities), limit(evidence.join(matches.similarities, matches.openings, opening)), opening
 
 
-def _own_similarities(query: Query, chunks: Vectors, skip: int, scoring: evidence.Scoring) -> Vectors:
+def _own_similarities(query: Query, chunks: Vectors, skip: int, opening: Vectors) -> Vectors:
     """s_i(q) of the chunks (I, D), of which many of the query can be pooled; as in a target that skips the kinds."""
     if not len(chunks):
         return np.zeros(0, np.float32)
@@ -216,7 +218,7 @@ def _own_similarities(query: Query, chunks: Vectors, skip: int, scoring: evidenc
     if skip:
         bits = section_bits(query.document)[[chunk.section for chunk in query.vectors.chunk_spans]]
         first = int(np.argmin((bits & skip) != 0))
-    return evidence.own_similarities(chunks, query.vectors.chunks[first], scoring.opening)
+    return evidence.own_similarities(chunks, query.vectors.chunks[first], opening)
 
 
 def left_out_sections(

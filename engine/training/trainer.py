@@ -127,13 +127,15 @@ class Validation:
         """(N,) the chunk component of all documents for query `own`, the others as the reference; its own is -1."""
         query = encoded[number]
         best, openings = evidence.best_chunks(query.chunks, chunks, starts[:-1])
-        joined = evidence.join(best, openings, self._scoring.opening)
+        matches, heads = (np.delete(each, number, axis=1) for each in (best, openings))
+        opening = evidence.opening_shares(matches, heads, self._scoring.opening)
+        joined = evidence.join(best, openings, opening)
         theta, phi = (
             evidence.reference_threshold(np.delete(each, number, axis=1), self._scoring.exceeding)
             for each in (best, joined)
         )
         weights = evidence.chunk_weights(np.array([chunk.n_tokens for chunk in query.chunk_spans]))
-        limits = evidence.thresholds(theta, phi, joined[:, number].astype(np.float32), weights, self._scoring)
+        limits = evidence.thresholds(theta, phi, joined[:, number].astype(np.float32), opening, weights, self._scoring)
         scores = evidence.chunk_component(best, openings, limits, self._scoring)
         scores[number] = -1
         return scores

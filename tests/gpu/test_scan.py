@@ -51,7 +51,8 @@ def side(chunks: Vectors, seed: int, scoring: Scoring) -> tuple[Vectors, Thresho
     rng = np.random.default_rng(seed)
     theta = rng.uniform(0, 0.95, len(chunks)).astype(np.float32)
     own = rng.uniform(0.9, 1, len(chunks)).astype(np.float32)
-    return chunks, thresholds(theta, theta / 2, own, rng.uniform(1, 12, len(chunks)), scoring)
+    opening = (scoring.opening * rng.uniform(0, 1, len(chunks)).round(1)).astype(np.float32)
+    return chunks, thresholds(theta, theta / 2, own, opening, rng.uniform(1, 12, len(chunks)), scoring)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -40,7 +40,7 @@ def spans_of(n_chunks: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
 def limits_of(theta: list[float], weights: list[float]) -> Thresholds:
     """Thresholds of a query whose chunks have these."""
     zeros, ones = np.zeros(len(theta), np.float32), np.ones(len(theta), np.float32)
-    return Thresholds(np.array(theta, np.float32), zeros, ones, np.array(weights))
+    return Thresholds(np.array(theta, np.float32), zeros, ones, zeros, np.array(weights))
 
 
 def matches(similarities: Vectors) -> Matches:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from statistics import correlation
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,6 +23,7 @@ from engine.scoring.evidence import (
     combine,
     join,
     margins,
+    opening_shares,
     own_similarities,
     reference_threshold,
     thresholds,
@@ -33,19 +37,22 @@ def theta_by_hand(similarities: Vectors, exceeding: int) -> list[float]:
 
 
 def chunks_by_hand(
-    both: tuple[Vectors, Vectors], limits: tuple[list[float], list[float], Vectors], n_tokens: list[int], given: Scoring
+    both: tuple[Vectors, Vectors],
+    limits: tuple[list[float], list[float], Vectors, Vectors],
+    n_tokens: list[int],
+    given: Scoring,
 ) -> list[float]:
     """The chunk component of each document, from the best matches and the similarities to openings, (I, N) both."""
     best, openings = both
     answer = []
     for t in range(best.shape[1]):
         above = below = 0.0
-        for i, (tokens, theta, phi, own) in enumerate(zip(n_tokens, *limits, strict=True)):
+        for i, (tokens, theta, phi, own, a) in enumerate(zip(n_tokens, *limits, strict=True)):
             whole = tokens**0.5 * (1 - theta) ** given.power
             passage = max(0.0, min(1.0, float(best[i, t])) - theta) / (1 - theta or 1)
-            joined = (1 - given.opening) * min(1.0, float(best[i, t])) + given.opening * float(openings[i, t])
+            joined = (1 - a) * min(1.0, float(best[i, t])) + a * float(openings[i, t])
             margin = min(1.0, max(0.0, (joined - phi) / max(0.01, own - phi)), 3 * passage)
-            above += whole * (margin if given.opening and own - phi > 0.01 else passage) ** given.power
+            above += whole * (margin if a and own - phi > 0.01 else passage) ** given.power
             below += whole
         answer.append(above / below if below else 0.0)
     return answer
@@ -57,19 +64,20 @@ def chunks_by_hand(
     st.lists(st.integers(1, 126), min_size=1, max_size=6),
     st.integers(1, 6),
     st.sampled_from([0.5, 1.0, 2.0, 3.0]),
-    st.sampled_from([0.0, 0.4]),
+    st.sampled_from([(0.0, 0.0), (0.4, 0.4), (0.0, 0.4)]),
 )
 def test_the_chunk_component_equals_the_equation(
-    seed: int, n_documents: int, n_tokens: list[int], exceeding: int, power: float, opening: float
+    seed: int, n_documents: int, n_tokens: list[int], exceeding: int, power: float, shares: tuple[float, float]
 ) -> None:
     rng = np.random.default_rng(seed)
-    scoring = Scoring(exceeding=exceeding, power=power, opening=opening)
+    scoring = Scoring(exceeding=exceeding, power=power)
     shape = len(n_tokens), n_documents
     best, openings, reference, other = (rng.uniform(-0.2, 1, shape).astype(np.float32) for _ in range(4))
     theta, phi = (reference_threshold(similarities, exceeding) for similarities in (reference, other))
     own = rng.uniform(0.2, 1, len(n_tokens)).astype(np.float32)
-    limits = thresholds(theta, phi, own, chunk_weights(np.array(n_tokens)), scoring)
-    expected = theta_by_hand(reference, exceeding), theta_by_hand(other, exceeding), own
+    opening = rng.choice(np.array(shares, np.float32), len(n_tokens))
+    limits = thresholds(theta, phi, own, opening, chunk_weights(np.array(n_tokens)), scoring)
+    expected = theta_by_hand(reference, exceeding), theta_by_hand(other, exceeding), own, opening
     np.testing.assert_allclose(theta, expected[0], atol=1e-7)
     found = chunk_component(best, openings, limits, scoring)
     np.testing.assert_allclose(found, chunks_by_hand((best, openings), expected, n_tokens, scoring), atol=2e-5)
@@ -78,7 +86,7 @@ def test_the_chunk_component_equals_the_equation(
 
 def limits_of(theta: Vectors, weights: NDArray[np.float64]) -> Thresholds:
     zeros, ones = np.zeros_like(theta), np.ones_like(theta)
-    return thresholds(theta, zeros, ones, weights, Scoring())
+    return thresholds(theta, zeros, ones, 0.4 * ones, weights, Scoring())
 
 
 def test_similarities_that_most_of_the_reference_has_contribute_nothing() -> None:
@@ -99,7 +107,7 @@ def test_a_small_reference_has_fewer_documents_above_and_a_tiny_one_no_threshold
 
 def test_openings_do_not_count_where_those_of_most_documents_are_as_near_as_the_own() -> None:
     zero, own = np.zeros(1, np.float32), np.full(1, 0.505, np.float32)
-    limits = thresholds(zero, own - np.float32(0.005), own, np.ones(1), Scoring())
+    limits = thresholds(zero, own - np.float32(0.005), own, zero + 0.4, np.ones(1), Scoring())
     found = margins(np.array([[0.2, 1.0]]), np.array([[1.0, 0.0]]), limits, Scoring())
     assert found[0].tolist() == pytest.approx([0.04, 1])
 
@@ -115,14 +123,14 @@ def test_a_chunk_weighs_the_root_of_its_tokens_and_contributes_its_weight_at_ful
 
 def test_a_margin_is_zero_below_the_threshold_and_one_at_full_similarity() -> None:
     best = np.array([[-np.inf, 0.2, 0.6, 1.0, 1.001]])
-    limits = limits_of(np.full(1, 0.2, np.float32), np.ones(1))
-    found = margins(best, np.zeros_like(best), limits, Scoring(opening=0))
+    limits = replace(limits_of(np.full(1, 0.2, np.float32), np.ones(1)), opening=np.zeros(1, np.float32))
+    found = margins(best, np.zeros_like(best), limits, Scoring())
     assert found[0].tolist() == pytest.approx([0, 0, 0.25, 1, 1])
 
 
 def test_an_opening_strengthens_a_passage_up_to_three_times_and_is_no_match_by_itself() -> None:
     zero, half = np.zeros(1, np.float32), np.full(1, 0.5, np.float32)
-    limits = thresholds(half, half, zero + 1, np.ones(1), Scoring())
+    limits = thresholds(half, half, zero + 1, zero + 0.4, np.ones(1), Scoring())
     best, openings = np.array([[0.5, 0.55, 0.7, 0.7, 0.9]]), np.array([[1.0, 1.0, 0.7, 0.1, 0.9]])
     found = margins(best, openings, limits, Scoring())[0] ** 0.5
     assert found.tolist() == pytest.approx([0, 0.3, 0.4, 0, 0.8])
@@ -130,9 +138,10 @@ def test_an_opening_strengthens_a_passage_up_to_three_times_and_is_no_match_by_i
 
 def test_the_own_similarity_of_a_chunk_is_that_of_a_copy_of_the_query() -> None:
     chunks = unit(np.random.default_rng(0).standard_normal((9, 8)).astype(np.float32))
-    own = own_similarities(chunks, chunks[0], 0.4)
+    opening = np.linspace(0, 0.4, 9, dtype=np.float32)
+    own = own_similarities(chunks, chunks[0], opening)
     copied = best_chunks(chunks, chunks, np.zeros(1, np.int64))
-    assert own.tolist() == pytest.approx(join(*copied, 0.4)[:, 0].tolist(), abs=1e-6)
+    assert own.tolist() == pytest.approx(join(*copied, opening)[:, 0].tolist(), abs=1e-6)
 
 
 def test_components_are_added_by_root_and_by_weights_that_sum_to_one() -> None:
@@ -158,3 +167,15 @@ def test_constants_out_of_range_are_refused(constants: dict[str, float], message
     with pytest.raises(QueryError) as raised:
         Scoring(**constants)  # type: ignore[arg-type]
     assert str(raised.value) == message
+
+
+def test_openings_of_a_chunk_count_as_far_as_they_agree_with_its_matches() -> None:
+    rng = np.random.default_rng(0)
+    best = rng.uniform(0.2, 0.8, (4, 400)).astype(np.float32)
+    noise = np.array([0, 1.5, 3, 50])[:, None] * best.std() * rng.standard_normal(best.shape)
+    openings = (best + noise).astype(np.float32)
+    expected = [0.4 * min(1, max(0, (correlation(*rows) - 0.2) / 0.2)) for rows in zip(best, openings, strict=True)]
+    assert opening_shares(best, openings, 0.4).tolist() == pytest.approx(expected, abs=1e-6)
+    assert expected[0] == expected[1] == 0.4 > expected[2] > 0 == expected[3]
+    assert opening_shares(best[:, :19], openings[:, :19], 0.4).tolist() == pytest.approx([0.4] * 4)
+    assert not opening_shares(best, np.full_like(best, 0.5), 0.4).any()

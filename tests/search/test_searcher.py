@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from math import log
 from pathlib import Path
+from statistics import correlation
 
 import numpy as np
 import pytest
@@ -75,37 +76,40 @@ def theta_by_hand(similarities: list[float], scoring: Scoring) -> float:
 
 def limits_by_hand(
     vectors: dict[str, EncodedDocument], query: Document, sample: list[Document], scoring: Scoring
-) -> list[tuple[float, float]]:
-    """The thresholds of each chunk of the query: of its best match, and of that joined with the opening."""
+) -> list[tuple[float, float, float]]:
+    """Of each chunk of the query: thresholds of its best match and of that joined with the opening, and the share."""
     kept = [[in_a_byte(row) for row in vectors[one.doc_id].chunks] for one in sample]
     limits = []
     for q in vectors[query.doc_id].chunks:
-        both = [similarities_by_hand(q, rows, scoring) for rows in kept]
-        limits.append(
-            (theta_by_hand([one for one, _ in both], scoring), theta_by_hand([one for _, one in both], scoring))
-        )
+        best, openings = [max(float(q @ row) for row in rows) for rows in kept], [float(q @ rows[0]) for rows in kept]
+        a = scoring.opening
+        if len(kept) >= 20:
+            agreement = correlation(best, openings) if min(np.ptp(best), np.ptp(openings)) > 0 else 0.0
+            a *= min(1.0, max(0.0, (agreement - 0.2) / 0.2))
+        joined = [similarities_by_hand(q, rows, a)[1] for rows in kept]
+        limits.append((theta_by_hand(best, scoring), theta_by_hand(joined, scoring), a))
     return limits
 
 
-def similarities_by_hand(q: Vectors, rows: Sequence[Vectors], scoring: Scoring) -> tuple[float, float]:
+def similarities_by_hand(q: Vectors, rows: Sequence[Vectors], a: float) -> tuple[float, float]:
     best = max(float(q @ row) for row in rows)
-    return best, (1 - scoring.opening) * min(1.0, best) + scoring.opening * float(q @ rows[0])
+    return best, (1 - a) * min(1.0, best) + a * float(q @ rows[0])
 
 
 def chunks_by_hand(
     vectors: dict[str, EncodedDocument],
     query: Document,
     target: Document,
-    limits: list[tuple[float, float]],
+    limits: list[tuple[float, float, float]],
     scoring: Scoring,
 ) -> float:
     above = below = 0.0
     mine = vectors[query.doc_id]
-    for q, chunk, (theta, phi) in zip(mine.chunks, mine.chunk_spans, limits, strict=True):
-        best, joined = similarities_by_hand(q, vectors[target.doc_id].chunks, scoring)
-        own = 1 - scoring.opening + scoring.opening * min(1.0, float(q @ mine.chunks[0]))
+    for q, chunk, (theta, phi, a) in zip(mine.chunks, mine.chunk_spans, limits, strict=True):
+        best, joined = similarities_by_hand(q, vectors[target.doc_id].chunks, a)
+        own = 1 - a + a * min(1.0, float(q @ mine.chunks[0]))
         margin = max(0.0, min(1.0, best) - theta) / (1 - theta)
-        if scoring.opening and own - phi > 0.01:
+        if a and own - phi > 0.01:
             margin = min(3 * margin, max(0.0, joined - phi) / max(0.01, own - phi), 1.0)
         whole = chunk.n_tokens**0.5 * (1 - theta) ** scoring.power
         above += whole * margin**scoring.power

@@ -278,8 +278,8 @@ def test_evidence_without_softening_ranks_by_the_score_of_search_without_opening
         )
         weights = np.array([float(weight) for weight in towers.weights[row] if weight > 0])
         theta = np.clip(theta, 0, 1)
-        limits = thresholds(theta, theta, np.ones_like(theta), weights, scoring)
-        single = Thresholds(*np.array([[max(0.0, float(theta_document))], [0], [1]], np.float32), np.ones(1))
+        limits = thresholds(theta, theta, np.ones_like(theta), np.zeros_like(theta), weights, scoring)
+        single = Thresholds(*np.array([[max(0.0, float(theta_document))], [0], [1], [0]], np.float32), np.ones(1))
         of_document = chunk_component(whole[None], whole[None], single, scoring)
         chunks = chunk_component(best, best, limits, scoring)
         scores[row] = (1 - DOCUMENT_WEIGHT) * chunks + DOCUMENT_WEIGHT * of_document

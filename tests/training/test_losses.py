@@ -226,9 +226,9 @@ def test_scores_equal_those_of_search(case: tuple[int, int, int, float]) -> None
         )
         theta, theta_document = (theta_by_hand(rows, threshold_rank) for rows in (similarities, whole[q].numpy()[None]))
         weights = of_search.chunk_weights(n_tokens[q][query_mask[q]].numpy())
-        limits = of_search.thresholds(theta, theta, np.ones_like(theta), weights, scoring)
+        limits = of_search.thresholds(theta, theta, np.ones_like(theta), np.zeros_like(theta), weights, scoring)
         chunks = of_search.chunk_component(similarities, similarities, limits, scoring)
-        single = of_search.Thresholds(*np.array([theta_document, [0], [1]], np.float32), np.ones(1))
+        single = of_search.Thresholds(*np.array([theta_document, [0], [1], [0]], np.float32), np.ones(1))
         of_document = of_search.chunk_component(whole[q].numpy()[None], whole[q].numpy()[None], single, scoring)
         expected = (1 - document_weight) * chunks + document_weight * of_document
         np.testing.assert_allclose(found[q].numpy(), expected, atol=1e-5)
