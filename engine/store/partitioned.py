@@ -133,19 +133,9 @@ class PartitionedSnapshot(Documents):
             )
         other._parts = tuple(parts)
         other._shards = _JoinedShards([part._shards for part in parts])
-        other._forget()
-        return other
-
-    def attach(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> None:
-        """See `IndexSnapshot.attach`."""
-        for part, places, positions_in_part in self.split(positions):
-            part.attach(positions_in_part, [encoded[place] for place in places.tolist()])
-        self._forget()
-
-    def _forget(self) -> None:
-        """Forget what is derived from the vectors of the partitions."""
         for derived in ("locations", "document_vectors"):
-            self.__dict__.pop(derived, None)
+            other.__dict__.pop(derived, None)
+        return other
 
 
 Snapshot: TypeAlias = IndexSnapshot | PartitionedSnapshot

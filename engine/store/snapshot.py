@@ -185,7 +185,7 @@ class Documents(Gathering, ABC):
     def documents(self, positions: Positions) -> list[tuple[Document, Coverage]]:
         """Documents in the order given; text and sections are unpacked when first read, also after closing.
 
-        The coverage of an attached document is that of its vectors.
+        The coverage of a document with vectors in memory is theirs.
 
         Raises:
             IndexDamaged: a text is missing, or is not what was written.
@@ -375,7 +375,7 @@ class IndexSnapshot(Documents):
             self._connection.close()
             raise
         self._shards = ShardSet(self.folder, self._shard_rows.values())
-        self._coverage: dict[int, Coverage] = {}  # of attached documents, by position
+        self._coverage: dict[int, Coverage] = {}  # of documents with vectors in memory, by position
         # Mapped now: a writer may publish another reference and delete this file.
         self._map_reference()
         row = self.word_postings_row
@@ -496,21 +496,15 @@ class IndexSnapshot(Documents):
         return [(document, self._coverage.get(position, coverage)) for position, (document, coverage) in stored]
 
     def with_vectors(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> Self:
-        """The same snapshot with vectors of further documents, see `attach`; threads that read this one go on."""
-        other = copy(self)
-        other._coverage = dict(self._coverage)
-        other.attach(positions, encoded)
-        return other
+        """The same snapshot with vectors, in memory, of documents that have none; threads that read this one go on.
 
-    def attach(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> None:
-        """Give vectors, in memory, to documents that have none in this snapshot. Nothing is written.
-
-        They are scored like documents that are newer than the generation: exactly.
+        They are scored like documents that are newer than the generation: exactly. Nothing is written.
         """
+        other = copy(self)
         number = self._shards.add(shard_arrays(encoded, self.words(positions, apart=True)))
         n_chunks = np.array([len(document.chunks) for document in encoded])
         n_sections = np.array([len(document.sections) for document in encoded])
-        self.locations = self.locations.moved(
+        other.locations = self.locations.moved(
             positions,
             tokens=np.array([document.coverage.tokens_total for document in encoded]),
             shard=np.full(len(positions), number),
@@ -520,8 +514,10 @@ class IndexSnapshot(Documents):
             chunk_row=np.cumsum(n_chunks) - n_chunks,
             n_chunks=n_chunks,
         )
-        self._coverage.update(zip(positions.tolist(), (document.coverage for document in encoded), strict=True))
-        self.__dict__.pop("document_vectors", None)
+        coverage = (document.coverage for document in encoded)
+        other._coverage = self._coverage | dict(zip(positions.tolist(), coverage, strict=True))
+        other.__dict__.pop("document_vectors", None)
+        return other
 
     @cached_property
     def generation(self) -> OpenGeneration | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -225,8 +224,8 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
         assert plan is not None
         echo_text(json.dumps(plan.to_dict()) if options.as_json else describe_plan(plan))
         return
-    report, encode = _built(index, corpus, options, encode, encoder, plan)
-    print_build(index, report, corpus.files, plan=plan, encode=encode, as_json=options.as_json)
+    report = _built(index, corpus, options, encode, encoder, plan)
+    print_build(index, report, corpus.files, as_json=options.as_json)
     if options.language is None and report.n_added == report.n_seen:
         _note_no_language(index)
     _exit_by(report, n_left_out=len(corpus.left_out))
@@ -352,8 +351,8 @@ def _built(
     encode: Literal["none", "later", "all"],
     encoder: Encoder | str | None,
     plan: Plan | None,
-) -> tuple[BuildReport, Literal["none", "later", "all"]]:
-    """Read the corpus and write the index, with progress; also returns which documents got vectors."""
+) -> BuildReport:
+    """Read the corpus and write the index, with progress."""
     from engine.store.catalog import holds_index
     from engine.text.document import Document
     from engine.words.languages import language_name
@@ -362,7 +361,7 @@ def _built(
     is_free = encode == "later" and options.way is None and options.encoder is None and not holds_index(index)
     with (
         opened_reader([source for source in corpus.sources if source != STDIN], options.reading) as reader,
-        BuildProgress(corpus.n_documents, way=None if plan is None else plan.way(encode)) as progress,
+        BuildProgress(corpus.n_documents) as progress,
     ):
         documents: Iterable[Document | Unreadable] = corpus.read(reader)
         if options.citing_text:
@@ -383,42 +382,17 @@ def _built(
             for line in describe_plan(plan).splitlines():
                 progress.log(line)
         settings = replace(options.settings, encoder=encoder, encode=encode)
-        with _named_cost(index, encoder, encode, options.device):
-            if options.ray_address is None:
-                return build(index, documents, settings, progress=progress, log=progress.log), encode
-            from indexer.cluster.session import connected
+        if options.ray_address is None:
+            return build(index, documents, settings, progress=progress, log=progress.log)
+        from indexer.cluster.session import connected
 
-            with connected(options.ray_address, options.n_workers) as cluster:
-                from indexer.cluster.job import build_on_cluster  # imports Ray, which was set up by `connected`
+        with connected(options.ray_address, options.n_workers) as cluster:
+            from indexer.cluster.job import build_on_cluster  # imports Ray, which was set up by `connected`
 
-                n = options.n_workers
-                report = build_on_cluster(
-                    index, documents, cluster, settings, n_workers=n, progress=progress, log=progress.log
-                )
-                return report, encode
-
-
-@contextmanager
-def _named_cost(index: Path, encoder: Encoder | str | None, encode: str, device: str | None) -> Iterator[None]:
-    """If the index has another encoder, add the cost of encoding the index again to the error."""
-    from engine.errors import IndexMismatch
-    from engine.store.catalog import is_partitioned
-    from engine.store.partitioned import stored_meta
-
-    try:
-        yield
-    except IndexMismatch as error:
-        is_single = not is_partitioned(index)
-        bound = stored_meta(index).get("encoder") if is_single and encode != "none" else None
-        if bound is None:
-            raise
-        from indexer.building.builder import encoder_for
-        from indexer.building.rewriting import reencoding_cost
-
-        used = encoder_for(index, encoder, device) if encoder is None or isinstance(encoder, str) else encoder
-        if used.fingerprint == bound["fingerprint"]:
-            raise
-        raise IndexMismatch(f"{error}; {reencoding_cost(index, used)}") from error
+            n = options.n_workers
+            return build_on_cluster(
+                index, documents, cluster, settings, n_workers=n, progress=progress, log=progress.log
+            )
 
 
 def _reencode(index: Path, options: _Options) -> None:
@@ -480,22 +454,13 @@ def describe_plan(plan: Plan) -> str:
     return "\n".join(f"{name:<16} {text}" for name, text in rows)
 
 
-def print_build(
-    index: Path,
-    report: BuildReport,
-    files: CorpusFiles | None = None,
-    *,
-    plan: Plan | None = None,
-    encode: str = "all",
-    as_json: bool,
-) -> None:
+def print_build(index: Path, report: BuildReport, files: CorpusFiles | None = None, *, as_json: bool) -> None:
     """Print the report of a run over files."""
     unsupported = dict(files.unsupported) if files else {}
     parts = files.latex_parts if files else ()
     if as_json:
-        planned = {} if plan is None else {"plan": plan.to_dict()}
         left_out = {"unsupported_files": unsupported, "latex_parts": list(map(str, parts))}
-        echo(json.dumps(asdict(report) | left_out | planned))
+        echo(json.dumps(asdict(report) | left_out))
         return
     echo(
         f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
@@ -519,8 +484,6 @@ def print_build(
     if parts:
         count = "1 file" if len(parts) == 1 else f"{len(parts):,} files"
         echo(f"part, figure or draft of a LaTeX document, {count}: {_first([part.name for part in parts])}")
-    if plan is not None:
-        echo_text(describe_outcome(plan, report, encode))
     _print_faults(index, report)
 
 
@@ -565,14 +528,3 @@ def _missing_line(index: Path, report: BuildReport) -> str:
         other = "" if meta.get("language") in ("english", "none", None) else " --encoder NAME"
         return f"{left}; the index holds words alone, this adds vectors: longmatch index {index}{other}"
     return f"{left}; queries encode what they need, this encodes all: longmatch index {index}"
-
-
-def describe_outcome(plan: Plan, report: BuildReport, encode: str) -> str:
-    """Planned and actual time, memory and disk, side by side."""
-    way = plan.way(encode)
-    rows = [
-        ("time", duration(way.seconds), duration(report.seconds + report.generation_seconds)),
-        ("memory", megabytes(plan.memory_bytes), megabytes(report.peak_memory_bytes)),
-        ("disk", megabytes(way.disk_bytes), megabytes(report.disk_bytes)),
-    ]
-    return "\n".join(f"{name:<8}{planned:>14} planned {actual:>14} taken" for name, planned, actual in rows)

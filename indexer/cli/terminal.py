@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from indexer.building.report import Activity, BuildReport
-    from indexer.plan import Way
     from indexer.training import Step
 
 LOG_OPTION = "--log-json"
@@ -229,11 +228,10 @@ class _Progress:
 class BuildProgress(_Progress):
     """Shows the progress of a run: documents, tokens per second, time left; a bar also moves between commits."""
 
-    def __init__(self, n_files: int | None = None, stream: TextIO | None = None, *, way: Way | None = None) -> None:
-        """Show a run over `n_files` files; with its planned cost the time left comes from the tokens left."""
+    def __init__(self, n_files: int | None = None, stream: TextIO | None = None) -> None:
+        """Show a run over `n_files` files."""
         super().__init__(stream)
         self._n_files = n_files
-        self._way = way
         self._activity: Activity | None = None
         self._report: BuildReport | None = None
         if self._is_terminal:
@@ -268,11 +266,11 @@ class BuildProgress(_Progress):
         return count, share, self._note(report)
 
     def _note(self, report: BuildReport) -> str:
-        """Speed, and with a plan the time left: tokens predict it better than documents of different lengths."""
+        """Speed, and reused chunks."""
         if not report.n_tokens:
             return ""
         rate = f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s"
-        return ", ".join([rate, *(self._time_left(report) if self._way else []), *_reused(report)])
+        return ", ".join([rate, *_reused(report)])
 
     def _line(self, report: BuildReport) -> str:
         rate = report.n_tokens / max(report.seconds, 1e-9)
@@ -285,15 +283,10 @@ class BuildProgress(_Progress):
         return ", ".join([*parts, *_reused(report)])
 
     def _time_left(self, report: BuildReport) -> list[str]:
-        """The time left at the speed of this run: by tokens if they were planned, otherwise by documents."""
-        if self._way is not None:
-            left = max(0, self._way.n_tokens - report.n_tokens) / max(1, self._way.n_tokens)
-            pace = report.seconds * self._way.n_tokens / report.n_tokens if report.n_tokens else self._way.seconds
-            seconds = left * pace
-        elif self._n_files is not None and report.n_seen <= self._n_files:
-            seconds = report.seconds / max(report.n_seen, 1) * (self._n_files - report.n_seen)
-        else:
+        """The time left at the speed of this run."""
+        if self._n_files is None or report.n_seen > self._n_files:
             return []
+        seconds = report.seconds / max(report.n_seen, 1) * (self._n_files - report.n_seen)
         return [f"about {seconds:,.0f} s left"]
 
 

@@ -171,8 +171,7 @@ def test_the_command_prints_the_cost_and_reencodes(folder: Path, monkeypatch: py
     n_tokens = sum(one.coverage.tokens_total for one in FakeEncoder().encode(CORPUS))
     refused = CliRunner().invoke(main, ["index", str(folder), "--encoder", "other"])
     assert refused.exit_code == 1 and "Traceback" not in refused.output
-    expected = f"encode it again: longmatch index {folder} --reencode; encoding again would take 12 documents ("
-    assert expected in refused.output and f"{n_tokens:,} tokens, about " in refused.output
+    assert f"encode it again: longmatch index {folder} --reencode" in refused.output
     planned = CliRunner().invoke(main, ["index", str(folder), "--reencode", "--encoder", "other", "--dry-run"])
     assert planned.exit_code == 0 and f"{n_tokens:,} tokens, about " in planned.stdout
     assert "leave out PATH" in CliRunner().invoke(main, ["index", str(folder), ".", "--reencode"]).output

@@ -223,7 +223,7 @@ def test_attached_vectors_are_seen_in_their_partition(parts: IndexSnapshot) -> N
     at = np.flatnonzero(~parts.has_vectors)[[5, 0, 3]]
     documents: list[Document] = [document for document, _ in parts.documents(at)]
     encoded: list[EncodedDocument] = FakeEncoder().encode(documents)
-    parts.attach(at, encoded)
+    parts = parts.with_vectors(at, encoded)
     assert parts.has_vectors[at].all()
     assert sum(int(part.has_vectors.sum()) for part in parts.parts) == N // 2 + 3
     vectors, starts = parts.chunk_vectors(at)
