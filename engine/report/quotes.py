@@ -43,6 +43,7 @@ MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its mar
 _FEWEST_WORDS = 8  # a shorter sentence is compared as if it had as many
 _OF_STOCK = 0.1  # what a stock sentence is worth
 _SIGNS = re.compile(r"(?:(?:#{1,6}|[>*+\-•–—|]+)\s+)+")
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _LETTERS = re.compile("[\u30a1-\u30fa\u30fc]+|[\uac00-\ud7a3]+")  # katakana, Hangul: of one word, unlike those of Han
 _LONGEST_WORD = 20  # characters, of such words
 _LEAD = 24  # characters before the first mark of a line that is cut
@@ -170,7 +171,9 @@ class Quotes:
         Of a word and a pair with it, one is listed: the pair if it adds at least half as much. Terms with a bare
         number, as of a drawing or a citation, are last, and only with a word that no other has.
         """
-        telling = (term for term in terms if not self._sides[0].is_hollow[self._terms.get(term.key, -1)])
+        telling = (
+            term for term in terms if not any(side.is_hollow[self._terms.get(term.key, -1)] for side in self._sides)
+        )
         readable = (self._whole(term) for term in telling if is_listed(term.term, self._language))
         with_words = [(term, content_words(term.term, self._language)) for term in islice(readable, 2 * N_TERMS)]
         chosen: list[TermPart] = []
@@ -234,10 +237,12 @@ class _Side:
 
     @cached_property
     def is_hollow(self) -> NDArray[np.bool_]:
-        """(T + 1,) The terms that are in hollow phrases alone; False for the last, which stands for no term."""
+        """(T + 1,) The terms in hollow phrases or across paragraphs alone; False for the last, which stands for none."""
+        blank_lines = np.array([line.start() for line in _BLANK_LINE.finditer(self._places.document.text)], np.int64)
+        first, last = blank_lines.searchsorted(self._spans.T)
         is_hollow = np.zeros(self._n_terms + 1, bool)
         is_hollow[self._terms] = True
-        is_hollow[self._terms[~_are_inside(self._spans, self._places.hollow_phrases)]] = False
+        is_hollow[self._terms[(first == last) & ~_are_inside(self._spans, self._places.hollow_phrases)]] = False
         return is_hollow
 
     def first_place(self, term: int) -> int:

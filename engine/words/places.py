@@ -240,14 +240,15 @@ def section_starts(document: Document) -> NDArray[np.int64]:
 
 
 def after_heading(document: Document, span: Span, section: int) -> int:
-    """Where the text of a span begins: after the heading of its section, if the span begins with the heading."""
-    heading = document.sections[section].heading
-    at = document.text.find(heading, span.start, span.stop) if heading else -1
-    is_first = at >= 0 and not any(character.isalpha() for character in document.text[span.start : at])
-    after = at + len(heading)
-    while is_first and after < span.stop and document.text[after] in " #=-~*:\n":
-        after += 1
-    return after if is_first and after < span.stop else span.start
+    """Where the text of a span begins: after a line with the title of the document, and the heading of its section."""
+    text, after = document.text, span.start
+    for name, ends in ((document.title, "\n"), (document.sections[section].heading, "")):
+        at = text.find(name, after, span.stop) if name else -1
+        if at >= 0 and not any(map(str.isalpha, text[after:at])) and text.startswith(ends, at + len(name)):
+            after = at + len(name)
+            while after < span.stop and text[after] in " #=-~*:\n":
+                after += 1
+    return after if after < span.stop else span.start
 
 
 def nowhere(document: Document) -> TermPlaces:

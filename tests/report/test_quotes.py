@@ -237,9 +237,15 @@ def test_signs_of_headings_and_lists_are_no_part_of_a_quote(signs: str) -> None:
     assert query.marked("[", "]") == "The [heron waits] at the [weir]."
 
 
+def test_pairs_of_words_across_paragraphs_are_not_listed() -> None:
+    document, hit, _ = compared("Abstract\n\nHerons hunt trout.", "Abstract\n \nHerons hunt trout.")
+    listed = {part.term for part in Quotes(document, hit, "english").listed(hit.breakdown.terms)}
+    assert "Herons hunt" in listed and not any("Abstract Herons" in " ".join(term.split()) for term in listed)
+
+
 def test_without_shared_words_the_sentences_behind_the_headings_are_shown() -> None:
-    text = "Rain\n\nThe sun shines over hills and plains all day. Old foxes sleep."
-    document = Document("d", "d", text, (Section("Rain", ("Rain",), 0, len(text)),))
+    text = "Weather\n\nRain\n\nThe sun shines over hills and plains all day. Old foxes sleep."
+    document = Document("d", "Weather", text, (Section("Rain", ("Rain",), 0, len(text)),))
     result = compare_alone(document, make_document("t", "Nothing is equal here, nor alike."), FakeEncoder())
     (hit,) = result.hits
     for pair in hit.pairs:
