@@ -67,6 +67,7 @@ _FEW_CHARACTERS = 800
 _LEAST_SHARE = 0.12  # of stop words among the words of a text in their language
 _MOST_OF_ONE = 0.02  # most share that one stop word can add, so that no single word decides the language
 _FEWEST_WORDS = 30  # of a text whose stop words alone show that it is in another language
+_FEWEST_LISTED = 4  # different stop words that show it of a shorter text, which has none of the given language
 _LEAST_SCRIPT = 0.2  # share of words in a script that decides when no stop words do
 _LEAST_KANA = 0.05  # of Han and kana together: Japanese has a third or more, Chinese only quotations
 
@@ -174,8 +175,9 @@ def other_language(text: str, language: str) -> str | None:
             return None
     if (name := _named(words, runs)) in (NONE, language):
         return None
-    is_certain = name in _unstemmed() or (words.total() >= _FEWEST_WORDS and _n_listed(words, name) > 2 * n_own)
-    return name if is_certain else None
+    n_listed = _n_listed(words, name)
+    is_long = words.total() >= _FEWEST_WORDS or (not n_own and n_listed >= _FEWEST_LISTED)
+    return name if name in _unstemmed() or (is_long and n_listed > 2 * n_own) else None
 
 
 def _counted(texts: Iterable[str], n_characters: int = _SAMPLE_CHARACTERS) -> tuple[Counter[str], list[str]]:

@@ -88,6 +88,8 @@ def test_text_in_no_known_language_is_none(text: str) -> None:
         (ENGLISH_TEXT, "chinese", "english"),
         (ENGLISH_TEXT, "german", "english"),
         ("Pompe à eau de la ville", "english", None),  # too short to be sure
+        ("quelles sont les causes des tremblements de terre", "english", "french"),
+        ("Was verursacht Erdbeben in Japan?", "english", None),  # "was" and "in" are English too
         (ENGLISH_TEXT, NONE, None),
         (ENGLISH_TEXT, "english", None),
         ("x = foo(bar); " * 40, "german", None),
