@@ -93,7 +93,7 @@ class OnDemand:
         if len(positions):
             n_tokens = int(snapshot.missing_tokens[positions].sum())
             limit = "" if tokens is None or tokens >= n_tokens else f", {tokens:,} at most"
-            self.log(f"encoding {len(positions)} documents without vectors, about {n_tokens:,} tokens{limit}")
+            self.log(f"encoding documents without vectors: {len(positions):,}, about {n_tokens:,} tokens{limit}")
             self.encoder().expect(n_tokens if tokens is None else min(n_tokens, tokens))
             self._make(made, snapshot, positions, tokens)
         if made.positions:

@@ -157,7 +157,8 @@ def summary(hit: Mapping[str, Any]) -> str:
     counts = f"covers {n_covered} of {counted(n_sections, 'section')}"
     above = hit.get("above")
     place = "" if above is None else f"above {above} % of unrelated pairs" if above else "like unrelated documents"
-    return "; ".join(filter(None, (counts, names and f"strongest in {names}", place)))
+    strongest = f"strongest in {names}" if names and n_sections > 1 else ""
+    return "; ".join(filter(None, (counts, strongest, place)))
 
 
 def reference_notes(hit: Mapping[str, Any]) -> list[str]:

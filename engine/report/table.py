@@ -84,9 +84,8 @@ def result_lines(result: Result, *, n_pairs: int | None = None, width: int = WID
 
 
 def _head(result: Result, width: int) -> list[Line]:
-    n_hits = len(result.hits)
     searched = f"{result.n_searched:,} searched{undated_note(result)}, {result.status.value}"
-    counts = f"{n_hits} of {result.n_found:,} matching"
+    counts = f"{len(result.hits)} shown of {result.n_found:,} matching"
     if result.query_coverage.tokens_read:
         counts += f", {result.n_evident:,} by passages above their thresholds"
     notes = [f"{coverage_note(result.query_coverage)}; {searched}", counts, floor_note(result), language_note(result)]
@@ -243,8 +242,10 @@ def _section(row: Mapping[str, Any], best: Mapping[str, Any], width: int) -> lis
     if stock := best["quotes"]["stock"]:
         lines.append(cut(line(f"{margin}         ", Run(stock_note(stock), Style.FAINT)), width))
     if best["words"]:
-        terms = ", ".join(word["term"] for word in best["words"][:N_TERMS])
-        lines.append(cut(line(f"{margin}         ", Run(f"words: {terms}", Style.FAINT)), width))
+        lead, terms = f"{margin}         words: ", [word["term"] for word in best["words"][:N_TERMS]]
+        while len(terms) > 1 and columns(lead + ", ".join(terms)) > width:
+            terms.pop()
+        lines.append(cut(line(Run(lead + ", ".join(terms), Style.FAINT)), width))
     return lines
 
 

@@ -185,7 +185,7 @@ def test_a_hit_is_one_sentence_and_its_rest_one_line() -> None:
     values["by_section"]["n_covered"] = None
     assert summary(values) == "is strongest in Claims and Background"
     assert rest_note(values) == (pytest.approx(0.25), "8 more sections 20.0 %, references 5.0 %")
-    values = {"by_section": {"n_covered": 0, "n_sections": 1, "strongest": [], "rest": rest[:1]}}
+    values = {"by_section": {"n_covered": 0, "n_sections": 1, "strongest": ["“A pump”"], "rest": rest[:1]}}
     assert (summary(values), rest_note(values)[1]) == ("covers 0 of 1 section", "8 more sections")
 
 
