@@ -12,6 +12,7 @@ import click
 from engine.environment import check_extra
 from engine.errors import QueryError
 from engine.report.exports import csv_text
+from engine.report.lines import counted
 from engine.result import CLUSTER_COLUMNS, PAIR_COLUMNS, cluster_rows
 from engine.search.request import AUTO, Mode, Request, parameters
 from engine.text.cleaning import json_text
@@ -335,11 +336,11 @@ def _write_pairs(
     emit(_parquet(listed) if is_parquet else csv_text([PAIR_COLUMNS, *listed.rows()]), output)
     status = "certified" if listed.is_certified else "estimated"
     by = ", by words alone" if listed.by_words else ""
-    line = f"{len(listed):,} pairs among {listed.n_documents:,} documents, {status}{by}"
+    line = f"{counted(len(listed), 'pair')} among {counted(listed.n_documents, 'document')}, {status}{by}"
     if clusters is not None:
         made = listed.clusters(cluster_least)
         write_output(clusters, csv_text([CLUSTER_COLUMNS, *cluster_rows(made)]))
-        line += f"; {len(made):,} clusters of {sum(len(cluster.members) for cluster in made):,} documents"
+        line += f"; {counted(len(made), 'cluster')} of {sum(len(cluster.members) for cluster in made):,} documents"
     log(f"{line}; {listed.seconds:.1f} s")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from engine.environment import check_extra
-from engine.report.lines import duration, megabytes
+from engine.report.lines import counted, duration, megabytes
 from indexer.cli.options import (
     FAILED,
     PARTLY,
@@ -470,19 +470,18 @@ def print_build(index: Path, report: BuildReport, files: CorpusFiles | None = No
     if report.n_chunks_reused:
         echo(f"{report.n_chunks_reused:,} unchanged chunks of changed documents kept their vectors")
     if report.n_recognised:
-        count = "1 document" if report.n_recognised == 1 else f"{report.n_recognised:,} documents"
-        echo(f"{count} with pages read by OCR")
+        echo(f"{counted(report.n_recognised, 'document')} with pages read by OCR")
     if report.n_missing:
         echo(_missing_line(index, report))
     if report.n_sections_merged or report.n_sections_cut:
         echo(
-            f"{report.n_sections_merged:,} tiny sections were joined with a neighbour, "
-            f"{report.n_sections_cut:,} are parts of long ones"
+            f"tiny sections joined with a neighbour: {report.n_sections_merged:,}; "
+            f"parts of long sections: {report.n_sections_cut:,}"
         )
     if unsupported:
         echo(f"not indexed, no supported format: {_first([f'{suffix} ({n:,})' for suffix, n in unsupported.items()])}")
     if parts:
-        count = "1 file" if len(parts) == 1 else f"{len(parts):,} files"
+        count = counted(len(parts), "file")
         echo(f"part, figure or draft of a LaTeX document, {count}: {_first([part.name for part in parts])}")
     _print_faults(index, report)
 

@@ -27,6 +27,7 @@ REFUSALS: list[tuple[str, int, str]] = [
     ("query {x} --id doc003 --where 'year >'", 1, "expected a value"),
     ("query {x} --id doc003 --where 'yaer >= 2019'", 1, "no document has the field 'yaer'; did you mean 'year'?"),
     ("query {x} --id doc003 -o x.docx", 2, "x.docx would be no docx file; formats: table, json"),
+    ("query {x} --id doc003 -o x.xls", 2, "x.xls would be no xls file; formats: table, json"),
     ("query {x} --id doc003 -k 0", 2, "0 is not in the range x>=1"),
     ("query {x} --id doc003 --offset -1", 2, "-1 is not in the range x>=0"),
     ("query {x} --id doc003 --sections -1", 2, "-1 is not in the range x>=0"),
