@@ -237,7 +237,7 @@ class _Side:
 
     @cached_property
     def is_hollow(self) -> NDArray[np.bool_]:
-        """(T + 1,) The terms in hollow phrases or across paragraphs alone; False for the last, which stands for none."""
+        """(T + 1,) The terms in hollow phrases or across paragraphs alone; the last stands for no term."""
         blank_lines = np.array([line.start() for line in _BLANK_LINE.finditer(self._places.document.text)], np.int64)
         first, last = blank_lines.searchsorted(self._spans.T)
         is_hollow = np.zeros(self._n_terms + 1, bool)

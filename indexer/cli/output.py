@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 # Suffixes that name a form, of which a command has some, or a program that cannot read a table of text.
-_NAMED_FORMS = frozenset("json jsonl csv html bibtex ris parquet arrow doc docx odt pdf png svg tsv xls xlsx xml".split())
+_NAMED_FORMS = frozenset("json jsonl csv html bibtex ris parquet arrow doc docx odt pdf png svg xls xlsx xml".split())
 _FORMS = {"bib": "bibtex", "htm": "html", "run": "trec"}  # of suffixes that are not the name of a format
 DecoratedT = TypeVar("DecoratedT", bound=Callable[..., Any])
 _PICTURES: dict[str, Literal["png", "svg"]] = {".png": "png", ".svg": "svg"}
