@@ -27,7 +27,6 @@ from engine.store.partitioned import Snapshot
 from engine.store.snapshot import Positions
 from engine.store.writer import Writer
 
-WANTED = 50  # best documents by words that are recorded as wanted; a later run encodes wanted documents first
 DOCUMENTS_AT_ONCE = 8  # documents encoded between two checks of the budget
 MEASURED_TOKENS = 2_000  # fewest encoded tokens for an estimate of the speed
 
@@ -67,7 +66,7 @@ class OnDemand:
         best, _ = by_words.rank(query, _best_by_words(request))
         candidates = best[: request.candidates]
         missing = candidates[~snapshot.has_vectors[candidates]]
-        made, snapshot = self.encode(snapshot, missing, request.encode_tokens, wanted=best)
+        made, snapshot = self.encode(snapshot, missing, request.encode_tokens)
         missing_tokens = snapshot.missing_tokens[by_words.allowed(request) & ~snapshot.has_vectors]
         n_tokens, speed = int(missing_tokens.sum()), made.n_tokens / made.seconds if made.seconds else 0
         return Encoding(
@@ -81,9 +80,7 @@ class OnDemand:
             seconds_missing=round(n_tokens / speed, 1) if made.n_tokens >= MEASURED_TOKENS else None,
         )
 
-    def encode(
-        self, snapshot: Snapshot, positions: Positions, tokens: int | None = None, *, wanted: Positions | None = None
-    ) -> tuple[_Made, Snapshot]:
+    def encode(self, snapshot: Snapshot, positions: Positions, tokens: int | None = None) -> tuple[_Made, Snapshot]:
         """Encode documents, attach their vectors, and store the vectors if possible.
 
         Returns:
@@ -98,9 +95,8 @@ class OnDemand:
             self._make(made, snapshot, positions, tokens)
         if made.positions:
             at = np.array(made.positions)
-            others = np.empty(0, np.int64) if wanted is None else wanted[~snapshot.has_vectors[wanted]]
             if self.store:
-                self._commit(snapshot, at, made.encoded, np.setdiff1d(others, at))
+                self._commit(snapshot, at, made.encoded)
             snapshot = self.attach(at, made.encoded)
         return made, snapshot
 
@@ -124,36 +120,22 @@ class OnDemand:
             if tokens is not None and made.n_tokens >= tokens:
                 break
 
-    def _commit(
-        self, snapshot: Snapshot, positions: Positions, encoded: list[EncodedDocument], wanted: Positions
-    ) -> None:
+    def _commit(self, snapshot: Snapshot, positions: Positions, encoded: list[EncodedDocument]) -> None:
         """Store vectors; if another process writes the index or it cannot be written, only this process uses them."""
-        made = {part: (places, positions_in_part) for part, places, positions_in_part in snapshot.split(positions)}
-        missed = {part: positions_in_part for part, _, positions_in_part in snapshot.split(wanted)}
         try:
-            for part in snapshot.parts:
-                if part in made or part in missed:
-                    places, positions_in_part = made.get(part, (positions[:0], positions[:0]))
+            for part, places, positions_in_part in snapshot.split(positions):
+                with Writer(part.folder) as writer:
+                    writer.claim(part.meta["encoder"])  # it may be bound to another encoder by now
+                    ids = part.locations.ids[positions_in_part].tolist()
                     vectors = [encoded[place] for place in places.tolist()]
-                    self._commit_part(part, positions_in_part, vectors, missed.get(part, positions[:0]))
+                    writer.add_vectors(ids, vectors, part.words(positions_in_part, apart=True))
         except IndexBusy:
             self.log("another process writes the index: these vectors serve this process alone")
         except (EngineError, OSError) as error:
             self.log(f"these vectors serve this process alone, the index cannot be written: {error}")
 
-    def _commit_part(
-        self, part: Snapshot, positions: Positions, encoded: list[EncodedDocument], wanted: Positions
-    ) -> None:
-        with Writer(part.folder) as writer:
-            writer.claim(part.meta["encoder"])  # it may be bound to another encoder by now
-            if len(positions):
-                words = part.words(positions, apart=True)
-                writer.add_vectors(part.locations.ids[positions].tolist(), encoded, words)
-            writer.add_demand(part.locations.ids[wanted].tolist())
-
 
 def _best_by_words(request: Request) -> Request:
-    """The request for the documents that are candidates or wanted, from the first rank on."""
-    return Request(
-        k=max(WANTED, request.candidates), where=request.where, before=request.before, without=request.without
-    )
+    """The request for the candidates, from the first rank on."""
+    k = max(1, request.candidates)
+    return Request(k=k, where=request.where, before=request.before, without=request.without)

@@ -67,8 +67,6 @@ COLUMNS = {
     # The reference in force: the sample that thresholds are taken over, of `n_documents`, and the statistics of words;
     # with the number of documents of the index when it was drawn.
     "reference": f"version n_corpus n_documents {_FILE}",
-    # How often a document without vectors was among the candidates of a query, and was not encoded for it.
-    "demand": "document_id n_queries",
     # Sources that the last run over them could not index, why, and the doc_id that the document would have, if known.
     "failures": "source reason doc_id",
     # The documents among the `engine.store.gathering.BLOCK_IDS` ids of a block: columns of 64 bits, least byte first,

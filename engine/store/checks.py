@@ -36,7 +36,6 @@ from engine.store.gathering import BLOCK_IDS, check_blocks, checksum_of, signed,
 from engine.text.document import Document
 from engine.text.segmentation import Coverage, Section
 
-# Demand is left out: it changes with queries, and only orders the documents that are encoded later.
 _TABLES = (*catalog.OPENED_TABLES, "failures", "location_blocks", "staged_shards")
 _LOW = 0xFFFFFFFF
 _BLOCK_CHECKS = "SELECT block, n_documents, checksum FROM location_blocks ORDER BY block"

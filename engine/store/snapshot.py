@@ -424,7 +424,7 @@ class IndexSnapshot(Documents):
     def is_newest(self) -> bool:
         """Whether nothing was committed since this was opened.
 
-        Reads about ten rows. The demand that queries record in the catalog does not count.
+        Reads about ten rows.
 
         Raises:
             EngineError: the index can no longer be opened.

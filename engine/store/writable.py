@@ -248,9 +248,7 @@ class WritableIndex:
         return reading(self.catalog)
 
     @contextmanager
-    def _transaction(
-        self, values: Mapping[str, Any] | None = None, *, is_counted: bool = True
-    ) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, values: Mapping[str, Any] | None = None) -> Iterator[sqlite3.Connection]:
         """One transaction, whose pages move from the log into the catalog at once.
 
         So a damaged log costs at most the last transaction. If a damaged log held several, some pages
@@ -258,7 +256,6 @@ class WritableIndex:
 
         Args:
             values: named values that it sets, read at its end.
-            is_counted: whether its loss must be noticed.
         """
         with self._one_at_a_time, catalog_faults(self.catalog):
             self._check_place()
@@ -266,7 +263,7 @@ class WritableIndex:
             self._commits.report(number)  # which a writer may have been killed before
             with self._engine.begin() as self._writing:
                 yield self._connection
-                changed = {**(values or {}), **({checks.COMMITS: number + 1} if is_counted else {})}
+                changed = {**(values or {}), checks.COMMITS: number + 1}
                 write_meta(self._writing, changed)
                 checks.record_tables(self._connection)
             self.meta |= changed

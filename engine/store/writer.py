@@ -235,7 +235,6 @@ class Writer(WritableIndex):
             placed = zip(ids, checks.places(chosen, number, first_chunk), strict=True)
             self._update_documents(({"id": document_id, **place} for document_id, place in placed))
             checks.record_documents(connection, ids)
-            catalog.execute_in(connection, "DELETE FROM demand WHERE document_id IN ({marks})", ids)
         return len(ids)
 
     def _counters(self) -> dict[str, int]:
@@ -273,20 +272,10 @@ class Writer(WritableIndex):
             return {number for (number,) in catalog.execute_in(connection, statement, document_ids)}
 
     def unencoded(self) -> list[int]:
-        """Catalog ids of all documents without vectors, by falling number of queries that needed them, then by id."""
-        statement = (
-            "SELECT id FROM documents LEFT JOIN demand ON document_id = id WHERE n_chunks = 0 "
-            "ORDER BY coalesce(n_queries, 0) DESC, id"
-        )
+        """Catalog ids of all documents without vectors, rising."""
         with self.read() as connection:
-            return [number for (number,) in connection.execute(statement)]
-
-    def add_demand(self, document_ids: Sequence[int]) -> None:
-        """Record that a query needed the vectors of documents that have none, and ran without them."""
-        if document_ids:
-            count = "INSERT INTO demand VALUES (?, 1) ON CONFLICT (document_id) DO UPDATE SET n_queries = n_queries + 1"
-            with self._transaction(is_counted=False) as connection:
-                connection.executemany(count, [[document_id] for document_id in document_ids])
+            rows = connection.execute("SELECT id FROM documents WHERE n_chunks = 0 ORDER BY id")
+            return [number for (number,) in rows]
 
     def update_metadata(self, documents: Sequence[tuple[int, Document]]) -> None:
         """Set metadata and source of documents whose content is unchanged; nothing is encoded."""

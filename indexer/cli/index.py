@@ -170,8 +170,8 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
 
     The words of all documents are indexed at once. Vectors take most of the time:
     with --encode later a query encodes only its best candidates. Without PATH the
-    documents that have no vectors yet are encoded, beginning with those that
-    queries needed. Of a changed document only the changed chunks are encoded.
+    documents that have no vectors yet are encoded. Of a changed document only the
+    changed chunks are encoded.
 
     The doc_id of a file is its path below PATH, or its name if PATH is the file.
     If files of several folders would get the same doc_id, the doc_ids include the

@@ -227,16 +227,6 @@ def test_tokens_are_a_limit(folder: Path, corpus: list[Document]) -> None:
 
 
 @pytest.mark.slow
-def test_documents_that_queries_wanted_are_encoded_first(folder: Path, corpus: list[Document]) -> None:
-    wanted = best_by_words(folder, corpus[50], 50)
-    with opened(folder) as index:
-        index.search(corpus[50], Request(candidates=2, with_itself=True))
-    waiting = [name for name in wanted if name not in encoded_documents(folder)]
-    build(folder, (), encoder=(encoder := FakeEncoder()))
-    assert set(encoder.encoded[: len(waiting)]) == set(waiting)
-
-
-@pytest.mark.slow
 def test_a_stopped_run_is_continued(tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexer.building.budget.BATCH_CHARS", 2_000)
     folder = built(tmp_path / "x.lm", corpus, "later")
