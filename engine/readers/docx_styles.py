@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from engine.readers.markup import MAX_DEPTH, grouped
-from engine.text.cleaning import one_line
+from engine.readers.markup import MAX_DEPTH
+from engine.text.cleaning import grouped, one_line
 from engine.text.headings import numeral
 
 _Element: TypeAlias = Any

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from engine.errors import DocumentError
+from engine.text.cleaning import one_line
 from engine.text.document import MetadataValue
 from engine.text.headings import names_court
 
@@ -142,6 +145,64 @@ def _distinct(names: list[str]) -> list[str]:
     return [name for name in dict.fromkeys(name.strip(" ,") for name in names) if name]
 
 
+_Element: TypeAlias = Any  # of lxml, which is not typed
+_AUTHORS_OF_PAGE = ("author", "citation_author", "citation_authors", "dc.creator", "dcterms.creator", "article:author")
+_DATES_OF_PAGE = (
+    "citation_date",
+    "citation_publication_date",
+    "dc.date",
+    "dcterms.issued",
+    "article:published_time",
+    "date",
+)
+_META_FIELDS = {
+    **dict.fromkeys(_AUTHORS_OF_PAGE, "authors"),
+    **dict.fromkeys(_DATES_OF_PAGE, "date"),
+    "citation_doi": "doi",
+    "citation_journal_title": "journal",
+}
+_META_OF_THE_SITE = re.compile(
+    r"viewport|robots|googlebot|generator|theme-color|color-scheme|referrer|rating|format-detection"
+    r"|apple-|msapplication|twitter:|og:|fb:|csrf|.*verification|.*verify"
+)
+
+
+def fields_of_page(root: _Element) -> dict[str, MetadataValue]:
+    """The fields that the head of a web page declares, without those of its site."""
+    found: dict[str, list[str]] = {}
+    for meta in root.iterfind(".//head/meta"):
+        name = (meta.get("name") or meta.get("property") or "").lower()
+        content = (meta.get("content") or "").strip()
+        if name and content and not _META_OF_THE_SITE.match(name):
+            found.setdefault(_META_FIELDS.get(name, name), []).append(content)
+    metadata: dict[str, MetadataValue] = {}
+    metadata |= dated(found.pop("date", [""])[0])
+    if "authors" not in found and (names := _declared_authors(root)):
+        found["authors"] = names
+    if len(found.get("authors", ())) == 1:
+        found["authors"] = split_names(found["authors"][0])
+    for field, values in found.items():
+        metadata[field] = list(values) if field == "authors" or len(values) > 1 else typed_scalar(values[0])
+    if language := root.get("lang"):
+        metadata["language"] = language
+    return metadata
+
+
+def _declared_authors(root: _Element) -> list[str]:
+    """The authors that a page declares for search engines, in JSON."""
+    for script in root.iter("script"):
+        if script.get("type") == "application/ld+json":
+            with suppress(ValueError, RecursionError):
+                value = json.loads(script.text or "")
+                items = value.get("@graph", [value]) if isinstance(value, dict) else value
+                items = items if isinstance(items, list) else []
+                names = [name for item in items if isinstance(item, dict) for name in names_of(item.get("author"))]
+                if names:
+                    return [name for name in names if not name.startswith("http")]
+    people = (one for one in root.iter("span") if "ltx_personname" in (one.get("class") or ""))  # of LaTeXML
+    return [next(map(one_line, one.itertext()), "") for one in people]
+
+
 _VERSUS = re.compile(r"(?:\b(?:v|vs|V|VS)\.(?=\s)|(?<=[ \n])v(?=[ \n]+[A-Z]))(?P<second>[^\n]{0,200})")
 _BETWEEN_PARTIES = re.compile(
     r"(?<=\n)[ \t]*(?:[-\u2013][ \t]*(?:against|and|v)[ \t]*[-\u2013]|versus|against)[ \t]*(?: {3}[^\n]*)?(?=\n)",
@@ -227,7 +288,7 @@ def case_fields(text: str) -> dict[str, MetadataValue]:
 def iso_date(text: str) -> str:
     """A date in ISO form, as far as it is given: "2019-07-04", "2019-07" or "2019"; "" without a year."""
     if match := _ISO.search(text):
-        return match.group()
+        return match.group().replace("/", "-")
     match = _DATE.search(text) or _DAY_FIRST.search(text) or _MONTH_ALONE.search(text)
     if match is None:
         year = _YEAR.search(text)
@@ -235,6 +296,12 @@ def iso_date(text: str) -> str:
     month = next(number for number, name in enumerate(_MONTHS, 1) if name[:3] == match["month"][:3].lower())
     day = match.groupdict().get("day")
     return f"{match['year']}-{month:02}" + (f"-{int(day):02}" if day else "")
+
+
+def dated(text: str) -> dict[str, MetadataValue]:
+    """The fields "date", in ISO form where it can be read, and "year"; {} for a blank text."""
+    date = iso_date(text)
+    return {"date": date, "year": int(date[:4])} if date else {"date": text} if text else {}
 
 
 def date_of_parts(year: str, month: str, day: str) -> str:
@@ -250,7 +317,7 @@ _MONTH = rf"(?P<month>(?:{'|'.join(_MONTHS)})\b|(?:{'|'.join(name[:3] for name i
 _DATE = re.compile(rf"\b{_MONTH}\s+(?P<day>\d{{1,2}}),?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
 _DAY_FIRST = re.compile(rf"\b(?P<day>\d{{1,2}})\.?\s+{_MONTH},?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
 _MONTH_ALONE = re.compile(rf"\b{_MONTH},?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
-_ISO = re.compile(r"\b[12]\d{3}-[01]\d(?:-[0-3]\d)?(?!\d)")
+_ISO = re.compile(r"\b[12]\d{3}[-/][01]\d(?:[-/][0-3]\d)?(?!\d)")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _DECIDED = re.compile(rf"\b(?:decided|filed|dated|entered|issued|opinion)\W{{1,5}}{_DATE.pattern}", re.IGNORECASE)
 _BARE_NUMBER = r"(?:\d{1,2}:)?\d{2}-(?:[A-Za-z]{2,4}-\d{2,6}|\d{3,6})(?:-[A-Z]{2,4}){0,3}"

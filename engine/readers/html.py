@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections import defaultdict
@@ -20,7 +19,7 @@ from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import MAX_HEADING_CHARS, Blocks
 from engine.readers.encoding import Archive, decode, member_name
-from engine.readers.fields import names_of, split_names, typed_scalar
+from engine.readers.fields import fields_of_page, split_names
 from engine.readers.markup import (
     Element,
     Grammar,
@@ -114,12 +113,6 @@ _AT_RULE = re.compile(
 _RULE = re.compile(r"(?<![^{}])([^{}]{1,20000}+)\{([^{}]{0,20000}+)\}")
 _SELECTOR = re.compile(r"\s*([a-z]*)([.#])([\w-]+)\s*$", re.IGNORECASE)
 _PERMALINKS = frozenset(["¶", "§", "#", "🔗", "\uf0c1", "↩", "↩\ufe0e", "↑", "^"])
-_AUTHORS = ("author", "citation_author", "citation_authors", "dc.creator", "dcterms.creator", "article:author")
-_META_FIELDS = {**dict.fromkeys(_AUTHORS, "authors"), "citation_doi": "doi", "citation_journal_title": "journal"}
-_META_OF_THE_SITE = re.compile(
-    r"viewport|robots|googlebot|generator|theme-color|color-scheme|referrer|rating|format-detection"
-    r"|apple-|msapplication|twitter:|og:|fb:|csrf|.*verification|.*verify"
-)
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
@@ -131,7 +124,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     blocks = Blocks()
     root = add_page(data, blocks)
     title = _title(root)
-    return blocks.document(doc_id, source, title, _metadata(root))
+    return blocks.document(doc_id, source, title, fields_of_page(root))
 
 
 def _title(root: Element) -> str:
@@ -146,7 +139,7 @@ def _title(root: Element) -> str:
         and declared.startswith(shown)
         and re.match(r"\s*[-|\u2013\u2014:\u00b7\u2022]\s", declared[len(shown) :])
     )
-    is_after_site = len(shown) >= 4 and re.search(rf"[-|\u2013\u2014:\u00b7\u2022]\s+{re.escape(shown)}$", declared)
+    is_after_site = len(shown) >= 4 and re.search(rf"[]|\u2013\u2014:\u00b7\u2022-]\s+{re.escape(shown)}$", declared)
     return shown if is_without_site or is_after_site or is_made_up_title(declared) else declared
 
 
@@ -358,6 +351,8 @@ def _left_out(element: Element) -> str | None:
         return None if tag == "script" and _formula_of(element) else ""
     if tag == "img" and (_MATH.search(element.get("class") or "") or _initial(element)):
         return None if _formula_of(element) else ""
+    if (element.get("style") or "").startswith("mso-element:comment"):  # of Word
+        return reasons.COMMENT_WORDS
     reason = _REASONS.get(tag) or _ROLES.get(element.get("role") or "")
     if reason is not None or not (element.attrib or tag in _FRAMES or tag == "dialog"):
         return reason
@@ -485,39 +480,6 @@ GRAMMAR = Grammar(
     ordered=lambda element: _form_of(element) if element.tag == "ol" else "",
 )
 BOOK_GRAMMAR = replace(GRAMMAR, left_out=lambda element: None if element.tag in _FRAMES else _left_out(element))
-
-
-def _metadata(root: Element) -> dict[str, MetadataValue]:
-    found: dict[str, list[str]] = {}
-    for meta in root.iterfind(".//head/meta"):
-        name = (meta.get("name") or meta.get("property") or "").lower()
-        content = (meta.get("content") or "").strip()
-        if name and content and not _META_OF_THE_SITE.match(name):
-            found.setdefault(_META_FIELDS.get(name, name), []).append(content)
-    metadata: dict[str, MetadataValue] = {}
-    if "authors" not in found and (names := _declared_authors(root)):
-        found["authors"] = names
-    if len(found.get("authors", ())) == 1:
-        found["authors"] = split_names(found["authors"][0])
-    for field, values in found.items():
-        metadata[field] = list(values) if field == "authors" or len(values) > 1 else typed_scalar(values[0])
-    if language := root.get("lang"):
-        metadata["language"] = language
-    return metadata
-
-
-def _declared_authors(root: Element) -> list[str]:
-    """The authors that a page declares for search engines, in JSON."""
-    for script in root.iter("script"):
-        if script.get("type") == "application/ld+json":
-            with suppress(ValueError, RecursionError):
-                value = json.loads(script.text or "")
-                items = value.get("@graph", [value]) if isinstance(value, dict) else value
-                items = items if isinstance(items, list) else []
-                names = [name for item in items if isinstance(item, dict) for name in names_of(item.get("author"))]
-                if names:
-                    return [name for name in names if not name.startswith("http")]
-    return []
 
 
 _CONTAINER = "META-INF/container.xml"

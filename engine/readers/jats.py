@@ -35,6 +35,7 @@ _PARTS = ("front-matter", "body", "book-body", "book-part", "floats-group", "flo
 _METAS = ("{*}front/{*}article-meta", "{*}book-part-meta", "{*}book-meta", ".//{*}article-meta")
 _TITLES = ("{*}title-group/{*}article-title", "{*}title-group/{*}title", "{*}book-title-group/{*}book-title",
            "{*}product/{*}source")  # fmt: skip  # that of a review is the book's
+_STATEMENT = re.compile("availability|impact statement", re.IGNORECASE)
 _IDS = {"doi": "doi", "pmid": "pmid", "pmc": "pmc", "pmcid": "pmc"}
 _NAMES = ("name", "string-name", "collab", "institution", "on-behalf-of")
 
@@ -71,8 +72,12 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     for note in notes:
         blocks.resume("", 1)
         write(note, _GRAMMAR, blocks)
+    statements = [one for one in meta.iter("{*}custom-meta") if _STATEMENT.search(words(one.find("{*}meta-name")))]
+    for statement in statements:  # of PLOS and eLife
+        blocks.add_heading(words(statement.find("{*}meta-name")), 1)
+        write(statement.find("{*}meta-value"), _GRAMMAR, blocks)
     _write_sub_articles(root, blocks)
-    text = [shown, *others, *abstracts, *notes]
+    text = [shown, *others, *abstracts, *notes, *statements]
     fronts = root.iterchildren("{*}front", "{*}book-meta", "{*}collection-meta")
     for front in (*fronts, *whole.iterfind("{*}book-part-meta")):
         markup.leave_outside(front, text, reasons.FRONT_MATTER, blocks, [journal, *_described(meta)])
@@ -181,7 +186,8 @@ _BLOCKS = frozenset([
     "term", "verse-group",
 ])  # fmt: skip
 _WORDS = frozenset([
-    "article-title", "collab", "conf-name", "day", "fpage", "given-names", "issue", "lpage", "month", "name",
+    "article-title", "award-id", "collab", "conf-name", "day", "fpage", "funding-source", "given-names",
+    "issue", "lpage", "month", "name",
     "person-group", "pub-id", "publisher-loc", "publisher-name", "source", "string-name", "surname", "title", "uri",
     "volume", "year",
 ])  # fmt: skip

@@ -20,12 +20,13 @@ from typing import Any, BinaryIO, TypeAlias, cast
 
 from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 from pylatexenc.latexwalker import get_default_latex_context_db as get_default_parser_db
+from pylatexenc.macrospec import std_macro
 
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, n_lost
 from engine.readers.encoding import MAX_CONTAINER_BYTES, read_limited
-from engine.readers.fields import split_names
+from engine.readers.fields import dated, split_names
 from engine.readers.latex_commands import (
     with_acronyms,
     with_item_numbers,
@@ -51,7 +52,7 @@ from engine.readers.latex_macros import (
 )
 from engine.readers.latex_source import PLACE, LatexSource, Members, included_files, is_fragment, load
 from engine.readers.reader import GZIP, suffix_of
-from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_lines, one_line, raised, without_encoded
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, grouped, joined_lines, one_line, raised, without_encoded
 from engine.text.document import Document, MetadataValue, Scalar, is_made_up_title
 
 __all__ = ["included_files", "read", "read_in_folder", "read_loaded"]
@@ -113,7 +114,6 @@ _USUAL = {  # commands of packages, as the author would define them
     **dict.fromkeys(["sidenote", "endnote", "tablefootnote", "marginpar", "marginnote"], Macro(" (#2) ", "omo")),
     "babelhyphen": Macro("-", "*m"),
     "tabularnewline": Macro(r"\\ "),
-    "binom": Macro(r"(#1 \text{ over } #2)", "mm"),
     "footnotetext": Macro(r"\footnote{#2}", "om"),
     "acro": Macro(r"\par \IfNoValueTF{#2}{#1}{#2} #3", "mom"),  # of a list of acronyms
     **{
@@ -243,12 +243,12 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
         blocks.add(latex.with_code(plain(part)))
     metadata = _metadata(front, latex)
     fields = [_WITH_DIGITS.sub(" ", PLACE.sub(" ", without_settings(preamble, removed)))] if begin else []
-    fields += [value for field in ("author", "date", "name") for value in front[field]]
-    shown = [title, blocks.text, *map(str, metadata.values())]
+    fields += [value for field in ("author", "date", "name", "notes") for value in front[field]]
+    shown = [title, blocks.text, *map(str, metadata.values()), *front["date"][:1]]
     blocks.left_out.update(counts)
     blocks.left_out[reasons.FRONT_MATTER] = n_lost(list(map(_words, fields)), shown)
     blocks.expect(_words(body))
-    for words in (*removed, *front["author"], *front["date"]):
+    for words in (*removed, *front["author"], *front["notes"], *front["date"]):
         blocks.skip(_words(words))
     return blocks.document(doc_id, source, title, metadata)
 
@@ -276,7 +276,8 @@ _NO_WORDS = re.compile(
 def _front_matter(text: str) -> dict[str, list[str]]:
     """The arguments of each \\title, \\author and \\date."""
     closing, start = closing_braces(text), 0
-    found: dict[str, list[str]] = {name: [] for name in ("title", "author", "date", "subtitle", "abstract", "name")}
+    names = ("title", "author", "date", "subtitle", "abstract", "name", "notes")
+    found: dict[str, list[str]] = {name: [] for name in names}
     for match in _FRONT.finditer(text):
         if match.start() >= start:
             group = group_at(text, match.end(), closing)
@@ -284,7 +285,8 @@ def _front_matter(text: str) -> dict[str, list[str]]:
             name = "author" if name in ("authors", "collaboration") else name
             value = text[group.start : group.stop]
             if name == "author":
-                value = _without_notes(_ARRANGED.sub(r"\\quad ", value), _AUTHOR_NOTE)[0]
+                value, notes = _without_notes(_ARRANGED.sub(r"\\quad ", value), _AUTHOR_NOTE)
+                found["notes"] += notes
             found[name].append(without_settings(value))
             start = group.end
     return found
@@ -312,7 +314,7 @@ def _metadata(front: Mapping[str, list[str]], latex: LatexSource) -> dict[str, M
     authors: list[Scalar] = [name for name in dict.fromkeys(names) if any(map(str.isalpha, name))]
     fields: dict[str, MetadataValue] = {
         "authors": authors,
-        "date": one_line(plain(front["date"][0])) if front["date"] else "",
+        **dated(one_line(plain(front["date"][0])) if front["date"] else ""),
         "missing_files": list(latex.missing),
     }
     return {field: value for field, value in fields.items() if value}
@@ -387,7 +389,7 @@ _OPEN_BRACKET = re.compile(  # without an end, which the converter searches for 
 _GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}(?=(?:\{\})*\{\w)")  # two arguments, of which the first is words
 _GLUED = re.compile(r"(?<=\w)\}(?=\\([A-Za-z]{2,40})\{\w)")
 _OPERATOR = re.compile(
-    r"(?<=[^\W_])(?=\\(?:log|ln|lg|exp|sin|cos|tan|max|min|arg|det|dim|ker|lim|sup|inf|deg|gcd|Pr)(?![A-Za-z]))"
+    r"(?<=[^\W_])(?=\\(?:log|ln|lg|exp|sin|cos|tan|max|min|arg|det|dim|ker|lim|sup|inf|deg|gcd|Pr|b?mod)(?![A-Za-z]))"
 )
 _DEGREES = re.compile(r"\^\s{0,3}(?:\{\s{0,3}\\circ\s{0,3}\}|\\circ(?![A-Za-z]))")
 _FIELD = re.compile(r"%(?:\((\d)\))?s")
@@ -404,6 +406,24 @@ _SIGNS = {
     **{logo: logo for logo in ("TeX", "LaTeX", "BibTeX", "XeTeX", "XeLaTeX", "LuaTeX")}, "LaTeXe": "LaTeX2e",
     "glqq": "„", "grqq": "“", "flqq": "«", "frqq": "»", "glq": "‚", "grq": "‘", "flq": "‹", "frq": "›",
 }  # fmt: skip
+_SIGNS |= dict(zip(
+    "ne models lll ggg land lor neg ddagger gets iff implies impliedby leadsto bigodot biguplus Re Im bot clubsuit "
+    "diamondsuit heartsuit spadesuit imath jmath colon Box Diamond maltese circledR bigstar mathellipsis owns veebar "
+    "nsim ncong varpropto thickapprox eqsim coloneqq eqqcolon vcentcolon colonequals vDash unlhd unrhd lhd rhd over"
+    .split(), "≠⊨⋘⋙∧∨¬‡←⇔⇒⇐⇝⨀⨄ℜℑ⊥♣♢♡♠ıȷ:□◇✠®★…∋⊻≁≇∝≈≂≔≕:≔⊨⊴⊵⊲⊳/", strict=True
+))  # fmt: skip
+_SIGNS |= {name: name for name in "det dim ker deg gcd Pr hom cot sec csc lg mod choose".split()}
+_SIGNS |= {"bmod": "mod", "arg": "arg "}
+_IN_FORMULAS = {  # commands with two arguments or more that the converter lacks, and how they look
+    **dict.fromkeys(["frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac"], ("{{", "%s/%s")),
+    "operatorname": ("*{", "%(2)s"),
+    **dict.fromkeys(["binom", "dbinom", "tbinom"], ("{{", "(%s over %s)")),
+    **dict.fromkeys(["overset", "stackrel"], ("{{", "%(2)s^%(1)s")), "underset": ("{{", "%(2)s_%(1)s"),
+    "genfrac": ("{{{{{{", "%(1)s%(5)s/%(6)s%(2)s"), "pmod": ("{", "(mod %s)"),
+    "xrightarrow": ("[{", "→^%(2)s"), "xleftarrow": ("[{", "←^%(2)s"),
+}  # fmt: skip
+_NO_DELIMITER = re.compile(r"\\(?:left|right)\s{0,9}\.")
+_LOW_DIGIT = re.compile(r"(?<=[A-Za-z)])\$_(?:(\d)|\{(\d{1,3})\})\$")  # of a chemical formula
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+\*?|.)|[{}$]", re.DOTALL)
 _QUOTED = re.compile(r"`([^`'\n]{1,300})'(?!\w)")
 _ALONE = re.compile(r"(?<=\S)\n(?=[,;)])")  # punctuation at the start of a line, after a removed citation
@@ -432,6 +452,7 @@ def _converter() -> LatexNodes2Text:
         + [MacroTextSpec(name, simplify_repl="") for name in _WITHOUT_TEXT]
         + [MacroTextSpec(name, simplify_repl=sign) for name, sign in _SIGNS.items()]
         + [MacroTextSpec(name, simplify_repl=_filled("%(1)s")) for name in _WITH_TEXT]
+        + [MacroTextSpec(name, simplify_repl=_filled(look)) for name, (_, look) in _IN_FORMULAS.items()]
         + [
             MacroTextSpec("caption", simplify_repl="\n\n"),
             MacroTextSpec("keywords", simplify_repl=_filled("\n\n%(1)s")),
@@ -452,6 +473,7 @@ def _filled(template: str) -> Callable[..., str]:
         numbers = [int(match[1] or next(following)) for match in _FIELD.finditer(template)]
         if not any(texts):
             return ""
+        texts = list(map(grouped, map(str.strip, texts))) if "/" in template else texts
         words = iter(texts[number - 1] if number <= len(texts) else "" for number in numbers)
         return _FIELD.sub(lambda _: next(words), template)
 
@@ -460,6 +482,7 @@ def _filled(template: str) -> Callable[..., str]:
 
 _CONVERTER = _converter()
 _PARSER_DB = get_default_parser_db()
+_PARSER_DB.add_context_category("longmatch", macros=[std_macro(name, look[0]) for name, look in _IN_FORMULAS.items()])
 
 
 def is_known_macro(name: str) -> bool:
@@ -471,6 +494,7 @@ def plain(latex: str) -> str:
     """Convert LaTeX without comments and definitions to text; never fails, even where commands lack arguments."""
     if not latex.strip():
         return ""
+    latex = _LOW_DIGIT.sub(r"\1\2", _NO_DELIMITER.sub("", latex))
     latex = _RAISED.sub(lambda match: raised(match[1], match[2]), _CITATION.sub(_CITED, latex))
     latex = _BEFORE_CITED.sub("", _ALL_CITED.sub(_CITED, latex))
     latex = _GLUED.sub(lambda match: "}" if is_known_macro(match[1]) else "} ", _GROUPS.sub("} ", latex))
@@ -484,7 +508,7 @@ def plain(latex: str) -> str:
 
 def _converted(latex: str) -> str:
     try:
-        text: str = _CONVERTER.latex_to_text(latex)
+        text: str = _CONVERTER.latex_to_text(latex, latex_context=_PARSER_DB)
     except (RecursionError, LookupError, AttributeError, TypeError, ValueError):
         # The converter expects arguments where a damaged file has none; the words are kept.
         return _COMMAND.sub(" ", latex)

@@ -245,7 +245,7 @@ _SETTINGS = _by_command({
         "includeonly glsadd index sindex glossary href hypertarget hyperlink adjustbox usebox orcidID ead tnoteref "
         "corref fnref",
     "o": "address affiliation tnotetext cortext fntext footnotemark linebreak pagebreak",
-    "m": "icmlaffiliation includeversion excludeversion includecomment excludecomment",
+    "m": "icmlaffiliation column includeversion excludeversion includecomment excludecomment",
     "*mm": "plottwo import subimport resizebox fcolorbox multicolumn",
     "ooom": "parbox",
     "t": "hbox vbox vtop",
@@ -274,7 +274,7 @@ _SPACES = frozenset([
 _BREAKS = frozenset([
     "caption", "frametitle", "framesubtitle", "par", "bigskip", "medskip", "smallskip", "vfill", "closing", "opening",
     "ps", "encl", "cc", "address", "affiliation", "institute", "tnotetext", "cortext", "fntext", "icmlaffiliation",
-    "icmlkeywords",
+    "icmlkeywords", "column", "tcblower", "tcbline",
 ])  # fmt: skip
 
 _WITH_HEAD = "omo"  # text over columns

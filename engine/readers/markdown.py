@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
 from html import unescape
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
@@ -81,7 +82,8 @@ def _json(lines: str) -> dict[str, MetadataValue] | None:
 
 def _toml(lines: str) -> dict[str, MetadataValue] | None:
     try:
-        return _flat(tomllib.loads(lines))
+        fields = tomllib.loads(lines)
+        return _flat({key: value.isoformat() if isinstance(value, date) else value for key, value in fields.items()})
     except (tomllib.TOMLDecodeError, RecursionError):
         return None
 

@@ -17,16 +17,11 @@ from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
 from engine.readers.left_out import DELETED, ELEMENTS, READINGS, REFERENCES
-from engine.text.cleaning import joined_lines, joined_words, one_line, raised
+from engine.text.cleaning import grouped, joined_lines, joined_words, one_line, raised
 from engine.text.headings import numeral
 
 Element: TypeAlias = Any  # lxml is not typed
 MAX_DEPTH = 50  # deeper parts are read without their structure
-
-
-def grouped(text: str) -> str:
-    """In parentheses, unless it is one number or name."""
-    return text if len(text) < 2 or text.isalnum() else f"({text})"
 
 
 def mathml_text(formula: Element) -> str:
@@ -331,7 +326,7 @@ class _Walk:
         if self._is_apart and text:
             self._is_apart = False
             last = next((part[-1] for part in reversed(self._buffer) if part), " ")
-            if (last.isalnum() or last in ".,;:!?") and text[0].isalnum():
+            if (last.isalnum() or last in ".,;:!?)") and (text[0].isalnum() or text[0] in "(["):
                 self._buffer.append(" ")
         self._buffer.append(text)
 

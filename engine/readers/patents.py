@@ -382,7 +382,9 @@ class _Bibliography:
     def assignees(self) -> list[str]:
         """The owners of a patent, or the applicants of an application."""
         is_american = local_name(self.root).startswith("us-")
-        return _names(self._all("assignee", "B731") or ([] if is_american else self._all("applicant", "B711")))
+        applicants = self._all("us-applicant") if is_american else self._all("applicant", "B711")
+        others = [one for one in applicants if not is_american or next(one.iter("{*}orgname"), None) is not None]
+        return _names(self._all("assignee", "B731") or others)
 
     def ipc(self) -> list[str]:
         items = [one for one in self._all(*_IPC) if local_name(one.getparent()) != "classification-national"]

@@ -7,7 +7,7 @@ import re
 from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import Blocks
-from engine.readers.fields import split_names
+from engine.readers.fields import iso_date, split_names
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, tex_text, words, write
 from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue
@@ -125,8 +125,8 @@ _BLOCKS = frozenset([
     "titlePart", "trailer",
 ])  # fmt: skip
 _WORDS = frozenset([
-    "addrLine", "author", "biblScope", "date", "forename", "orgName", "placeName", "publisher", "pubPlace", "surname",
-    "title", "s", "seg", "w",
+    "addrLine", "author", "biblScope", "date", "forename", "label", "orgName", "placeName", "publisher", "pubPlace",
+    "s", "seg", "surname", "title", "w",
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,
@@ -156,6 +156,7 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         "authors": [*_authors(header)],
         "journal": words(header.find(".//{*}monogr/{*}title")),
         "doi": words(header.find(".//{*}idno[@type='DOI']")),
+        "date": next((date for date in map(iso_date, dates) if len(date) > 4), ""),
         "year": years[0] if years else None,
         "keywords": [words(one) for path in _KEYWORDS for one in header.iterfind(f".//{{*}}keywords//{path}")],
         "editors": [words(editor) for editor in header.iterfind(".//{*}titleStmt/{*}editor")],

@@ -136,6 +136,11 @@ def without_gaps(text: str) -> str:
     return _SPACED_OUT.sub(joined, text)
 
 
+def grouped(text: str) -> str:
+    """In parentheses, unless it is one number or name."""
+    return text if len(text) < 2 or text.isalnum() else f"({text})"
+
+
 def raised(before: str, text: str, *, is_link: bool = False) -> str:
     """A superscript behind other text: "^12", but the letters of "1st" as they are, unless they link to a note."""
     mark = text.strip()

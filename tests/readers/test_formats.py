@@ -235,3 +235,34 @@ def test_thousands_of_attributes_take_no_time() -> None:
 def test_a_row_of_very_many_cells_is_read() -> None:
     data = page("<table><tr>" + "<td>" * 5 + "<td>a" * 80_000 + "</table>")
     assert document_of("a.html", data).text == " | ".join("a" * 80_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "title", "text", "fields"),
+    [
+        ("a.html", page("<h1>On Silt</h1><span class='ltx_personname'>Ann Vane<br>Goole</span>",
+                        "<title>[2101.1] On Silt</title><meta name='citation_publication_date' content='2020/05/06'>"),
+         "On Silt", "On Silt Ann Vane Goole", {"authors": ["Ann Vane"], "date": "2020-05-06", "year": 2020}),
+        ("a.html", page("<p>It pays.<span style='mso-element:comment'>[1]</span></p><div style='mso-element:comment-"
+                        "list'><p>Why?</p></div>"), "The page", "It pays.", {"left_out_comment_words": 2}),
+        ("a.md", b"+++\ntitle = 'Locks'\ndate = 2021-07-09\n+++\nText.", "Locks", "Text.", {"date": "2021-07-09"}),
+        ("a.xml", b"<article><front><article-meta><title-group><article-title>T</article-title></title-group>"
+         b"<funding-group><award-group><funding-source>Trust</funding-source><award-id>12</award-id></award-group>"
+         b"</funding-group><custom-meta-group><custom-meta><meta-name>Data Availability</meta-name><meta-value>All "
+         b"data are here.</meta-value></custom-meta></custom-meta-group></article-meta></front><body><p>B.</p></body>"
+         b"</article>", "T", "T B. Trust 12 Data Availability All data are here.", {}),
+        ("a.tei", b"<TEI><teiHeader><publicationStmt><date when='2020-05-06'/></publicationStmt></teiHeader><text>"
+         b"<body><p>So <formula>a = b<label>(1)</label></formula></p></body></text></TEI>", "a", "So a = b (1)",
+         {"date": "2020-05-06", "year": 2020}),
+        ("a.xml", b"<us-patent-application><us-bibliographic-data-application><us-applicant><addressbook><orgname>Lime"
+         b"</orgname></addressbook></us-applicant><us-applicant><addressbook><last-name>Vane</last-name></addressbook>"
+         b"</us-applicant></us-bibliographic-data-application><description><p>A pump.</p></description>"
+         b"</us-patent-application>", "a", "Description A pump.", {"assignees": ["Lime"]}),
+    ],
+)  # fmt: skip
+def test_text_and_fields_of_what_other_programs_write(
+    name: str, data: bytes, title: str, text: str, fields: Mapping[str, object]
+) -> None:
+    document = document_of(name, data)
+    assert (document.title, " ".join(document.text.split())) == (title, text)
+    assert {field: document.metadata.get(field) for field in fields} == fields

@@ -318,3 +318,28 @@ def test_plain_tex_has_headings_and_no_residue(source: str, text: str) -> None:
 @pytest.mark.parametrize("title", [r"\icmltitle{Old locks}", r"\Title{Old\\ locks}"])
 def test_titles_of_other_classes(title: str) -> None:
     assert document_in(rf"{title}\begin{{document}}Text.\end{{document}}").title == "Old locks"
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (r"$a\ne b$", "a≠ b"), (r"$p\implies q\iff r$", "p⇒ q⇔ r"), (r"$\dfrac{a+b}{c}$", "(a+b)/c"),
+        (r"$\tfrac12\binom{n}{k}$", "1/2(n over k)"), (r"${a \over b}$", "a / b"),
+        (r"$\overset{a}{b}\xrightarrow[x]{f}$", "b^a→^f"), (r"$\det A = 3 \bmod n$", "det A = 3 mod n"),
+        (r"$\arg\max_x\operatorname*{rank}$", "arg max_xrank"), (r"$\left.x\right|_0$", "x|_0"),
+        (r"CO$_2$ and H$_{2}$O", "CO2 and H2O"), (r"One\tcblower two", "One two"),
+        (r"One\column{.5\textwidth}two", "One two"),
+    ],
+)  # fmt: skip
+def test_signs_and_scripts_of_formulas_are_text(source: str, text: str) -> None:
+    document = read(rf"\begin{{document}}{source}\end{{document}}".encode(), "a", "a.tex")
+    assert " ".join(document.text.split()) == text
+    assert not document.left_out
+
+
+def test_a_date_is_in_iso_form_and_notes_of_authors_are_counted() -> None:
+    front = r"\author{Ann Vane\thanks{Lock Lab} \and Rin Okabe\footnote{Weir House}}\date{3 May 2021}"
+    document = read(rf"{front}\begin{{document}}Text.\end{{document}}".encode(), "a", "a.tex")
+    assert document.metadata == {
+        "authors": ["Ann Vane", "Rin Okabe"], "date": "2021-05-03", "year": 2021, "left_out_front_matter_words": 4,
+    }  # fmt: skip

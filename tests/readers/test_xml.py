@@ -68,7 +68,8 @@ def test_a_tei_document_has_its_sections() -> None:
     ]  # fmt: skip
     assert "Foo" not in document.text
     assert document.metadata == {
-        "authors": ["Ann Lee"], "journal": "J", "doi": "10.1/y", "year": 2019, "left_out_references": 1,
+        "authors": ["Ann Lee"], "journal": "J", "doi": "10.1/y", "date": "2019-03-01", "year": 2019,
+        "left_out_references": 1,
     }  # fmt: skip
 
 
