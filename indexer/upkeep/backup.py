@@ -1,32 +1,27 @@
 """Backs up an index, as of one commit, into one file, also while a writer is running; and restores it.
 
-The file is a tar archive. Its first member lists the others with size and checksum; the catalog and
-the files that the catalog names follow.
+The file is a tar archive of the catalog and the files that the catalog names, each with its checksum in its header.
 Backups of the same commit are equal byte for byte.
 """
 
 from __future__ import annotations
 
-import io
-import json
 import shutil
 import sqlite3
 import tarfile
 from contextlib import closing
-from dataclasses import asdict, dataclass
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 import xxhash
 
 from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch, QueryError, named_faults
 from engine.store import checks
-from engine.store.catalog import CATALOG_FILE, FILE_TABLES, has_table, is_partitioned, reading
+from engine.store.catalog import CATALOG_FILE, FILE_TABLES, check_file_names, has_table, is_partitioned, reading
 from engine.store.durable import Checksum, appearing, checksum, fsync_folder, unfinished_folder, write_durably
 
-FORMAT = "longmatch-backup/1"
-LIST_FILE = "longmatch-backup.json"
-_MOST_LIST_BYTES = 1 << 28  # of a list that is read into memory
+_DIGEST = "LONGMATCH.xxh3_128"  # the entry of a member's header that holds its checksum
 _ATTEMPTS = 5  # a writer that compacts or publishes deletes files while they are copied
 _BLOCK = 1 << 20
 
@@ -112,10 +107,7 @@ def _contents(catalog: Path) -> tuple[dict[str, Checksum], int, dict[str, Any]]:
 
 
 def _write_archive(path: Path, files: dict[str, Checksum], folder: Path, catalog: Path) -> None:
-    listed = {"format": FORMAT, "files": {name: asdict(checksum) for name, checksum in files.items()}}
-    text = json.dumps(listed, indent=1).encode()
     with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
-        archive.addfile(_member(LIST_FILE, len(text)), io.BytesIO(text))
         for name, expected in files.items():
             source = catalog if name == CATALOG_FILE else folder / name
             try:
@@ -126,7 +118,7 @@ def _write_archive(path: Path, files: dict[str, Checksum], folder: Path, catalog
                 if (size := source.stat().st_size) != expected.size_bytes:
                     raise IndexDamaged(f"{source} has {size} bytes, not {expected.size_bytes}; {_REPAIR}")
                 summed = _Summed(stream)
-                archive.addfile(_member(name, expected.size_bytes), summed)
+                archive.addfile(_member(name, expected), summed)
                 if summed.digest != expected.digest:
                     raise IndexDamaged(
                         f"{source} has checksum {summed.digest[:12]}, not {expected.digest[:12]}; {_REPAIR}"
@@ -136,9 +128,9 @@ def _write_archive(path: Path, files: dict[str, Checksum], folder: Path, catalog
 _REPAIR = "repair the index first: longmatch upkeep repair INDEX"
 
 
-def _member(name: str, size: int) -> tarfile.TarInfo:
+def _member(name: str, written: Checksum) -> tarfile.TarInfo:
     member = tarfile.TarInfo(name)  # no owner, no time: the same index gives the same archive
-    member.size, member.mode = size, 0o644
+    member.size, member.mode, member.pax_headers = written.size_bytes, 0o644, {_DIGEST: written.digest}
     return member
 
 
@@ -167,7 +159,7 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
 
     Raises:
         QueryError: there is no such file, or the folder is not empty.
-        IndexMismatch: the file is not a backup, has the format of another version, or a folder is in the way.
+        IndexMismatch: the file is not a backup, holds an index of another format, or a folder is in the way.
         IndexDamaged: the backup is not what was written.
         BudgetExceeded: the disk has too little room.
     """
@@ -189,54 +181,29 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
 
 def _unpack(source: Path, folder: Path) -> dict[str, Checksum]:
     """Write the members of an archive below a folder, each compared with its checksum."""
+    files: dict[str, Checksum] = {}
     try:
         with tarfile.open(source, "r:") as archive:
-            members = iter(archive)
-            files = _listed(archive, next(members, None), source)
-            _check_room(files, folder.parent)
-            missing = dict(files)
+            members = archive.getmembers()
+            if not members or members[0].name != CATALOG_FILE or _DIGEST not in members[0].pax_headers:
+                raise IndexMismatch(f"{source} is no backup of an index; make one: longmatch upkeep backup INDEX FILE")
+            _check_room(sum(member.size for member in members), folder.parent)
             for member in members:
-                expected = missing.pop(member.name, None)
-                if expected is None or not member.isreg() or member.size != expected.size_bytes:
-                    raise IndexDamaged(f"{source} holds {member.name!r}, which its list does not; {_ANOTHER}")
-                _write_member(archive, member, folder / member.name, expected, source)
-    except tarfile.TarError as error:
+                if not member.isreg() or member.name in files:
+                    raise IndexDamaged(f"{source} holds {member.name!r}, which is no file of an index; {_ANOTHER}")
+                if member.name != CATALOG_FILE:
+                    check_file_names([member.name], str(source))
+                files[member.name] = _written_member(archive, member, folder / member.name, source)
+    except (tarfile.TarError, ValueError) as error:
         raise IndexDamaged(f"{source} cannot be read ({error}); {_ANOTHER}") from error
-    if missing:
-        raise IndexDamaged(f"{source} ends before {next(iter(missing))}; {_ANOTHER}")
     return files
 
 
 _ANOTHER = "take another backup"
 
 
-def _listed(archive: tarfile.TarFile, first: tarfile.TarInfo | None, source: Path) -> dict[str, Checksum]:
-    if first is None or first.name != LIST_FILE or first.size > _MOST_LIST_BYTES:
-        raise IndexMismatch(f"{source} is no backup of an index; make one: longmatch upkeep backup INDEX FILE")
-    stream = archive.extractfile(first)
-    try:
-        listed: Any = json.loads(stream.read()) if stream is not None else {}
-        if listed["format"] != FORMAT:
-            raise IndexMismatch(
-                f"{source} has format {listed['format']!r}, this program reads {FORMAT!r}; "
-                "restore it with the longmatch that wrote it"
-            )
-        files = {
-            str(name): Checksum(int(file["size_bytes"]), str(file["digest"])) for name, file in listed["files"].items()
-        }
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise IndexDamaged(f"{source} has a damaged list of files ({error}); {_ANOTHER}") from error
-    for name in files:
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or "\\" in name or name.startswith(LIST_FILE):
-            raise IndexDamaged(f"{source} lists {name!r}, which lies outside of an index; {_ANOTHER}")
-    if CATALOG_FILE not in files:
-        raise IndexDamaged(f"{source} lists no {CATALOG_FILE}; {_ANOTHER}")
-    return files
-
-
-def _check_room(files: dict[str, Checksum], place: Path) -> None:
-    needed, free = sum(file.size_bytes for file in files.values()), shutil.disk_usage(place).free
+def _check_room(needed: int, place: Path) -> None:
+    free = shutil.disk_usage(place).free
     if needed > free:
         raise BudgetExceeded(
             f"the backup needs {needed / 1e6:,.1f} MB, {place} has {free / 1e6:,.1f} MB left; "
@@ -244,17 +211,16 @@ def _check_room(files: dict[str, Checksum], place: Path) -> None:
         )
 
 
-def _write_member(
-    archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path, expected: Checksum, source: Path
-) -> None:
+def _written_member(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path, source: Path) -> Checksum:
     stream = archive.extractfile(member)
     assert stream is not None  # a regular file has one
     path.parent.mkdir(parents=True, exist_ok=True)
     written = write_durably(path, lambda unfinished: _copy(stream, unfinished))
-    if written != expected:
+    if written != (expected := Checksum(member.size, member.pax_headers.get(_DIGEST, ""))):
         raise IndexDamaged(
             f"{member.name} in {source} has checksum {written.digest[:12]}, not {expected.digest[:12]}; {_ANOTHER}"
         )
+    return written
 
 
 def _copy(stream: IO[bytes], path: Path) -> None:
