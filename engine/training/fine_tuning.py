@@ -24,14 +24,11 @@ from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Checked, Range, settin
 from engine.training.corpus import TrainingCorpus, segmented
 from engine.training.losses import (
     ScaledCosine,
-    batch_thresholds,
     bce_of_cosine,
     best_matches,
     chunk_weights,
     distillation,
-    evidence_scores,
     ranking_loss,
-    supervised_contrastive,
 )
 from engine.training.selection import Miner, PairBatch, Selector, Teacher
 from engine.training.task import Backward, backward_in_groups, full_precision, step_generator, tokens_read
@@ -90,10 +87,8 @@ class Towers:
 class Loss(StrEnum):
     """Losses over the pairs of a batch; several are summed by weight."""
 
-    EVIDENCE = "evidence"  # ranking by the chunk and document components, thresholds taken in the batch
     MAXSIM = "maxsim"  # ranking by the weighted mean best match of the query's chunks
     DOCUMENT = "document"  # InfoNCE over document vectors
-    SUPCON = "supcon"  # supervised contrastive over document vectors
     BCE = "bce"  # each pair of document vectors by itself, as in SMITH
     DISTILLATION = "distillation"  # the rankings of a teacher
 
@@ -110,13 +105,11 @@ class FineTuningSettings(Checked):
     """
 
     losses: Mapping[Loss, float] = setting(
-        DEFAULT_LOSSES, "losses with their weights: evidence, maxsim, document, supcon, bce, distillation"
+        DEFAULT_LOSSES, "losses with their weights: maxsim, document, bce, distillation"
     )
     queries: int = setting(20, "queries of a batch, each with one positive", Range(least=2))
     negatives: int = setting(3, "hard negatives of a query; those of other queries are its negatives too", FROM_ZERO)
-    threshold_rank: int = setting(5, "M of the thresholds taken in the batch", COUNT)
-    evidence_temperature: float = setting(0.03, "temperature of the loss evidence", ABOVE_ZERO)
-    softening: float = setting(0.03, "of the evidence, so that chunks under the threshold learn too", FROM_ZERO)
+    threshold_rank: int = setting(5, "M of the thresholds taken in the batch, by which chunks are chosen", COUNT)
     temperature: float = setting(0.05, "temperature of all losses over cosines", ABOVE_ZERO)
     group_tokens: int | None = setting(None, "most tokens of a backward pass; fewer need less memory", COUNT)
 
@@ -135,43 +128,12 @@ class FineTuningSettings(Checked):
 # Losses of `Towers`, as scalars; excluded pairs have no influence on any of them.
 
 
-def _evidence(towers: Towers, settings: FineTuningSettings) -> Tensor:
-    scores = softened_scores(towers, settings)
-    return ranking_loss(scores, towers.positives, towers.excluded, temperature=settings.evidence_temperature)
-
-
-def softened_scores(towers: Towers, settings: FineTuningSettings) -> Tensor:
-    """(B, T) in [0, 1], the chunk and document components of the score, softened, with thresholds of the batch."""
-    similarities = towers.best_matches
-    left_out = towers.positives | towers.excluded
-    cosines = towers.cosines()
-    return evidence_scores(
-        similarities,
-        cosines,
-        towers.weights,
-        batch_thresholds(similarities, left_out, settings.threshold_rank),
-        batch_thresholds(cosines[:, None], left_out, settings.threshold_rank).squeeze(1),
-        softening=settings.softening,
-    )
-
-
 def _maxsim(towers: Towers, settings: FineTuningSettings) -> Tensor:
     return ranking_loss(towers.mean_best_match(), towers.positives, towers.excluded, temperature=settings.temperature)
 
 
 def _document(towers: Towers, settings: FineTuningSettings) -> Tensor:
     return ranking_loss(towers.cosines(), towers.positives, towers.excluded, temperature=settings.temperature)
-
-
-def _supcon(towers: Towers, settings: FineTuningSettings) -> Tensor:
-    """Over the document vectors of both sides.
-
-    Two queries of one target, or two targets of one query, may belong together: such
-    pairs are left out, as are excluded pairs.
-    """
-    positives, ignored = _among_all(towers.positives, towers.excluded)
-    vectors = torch.cat([towers.query_documents, towers.target_documents])
-    return supervised_contrastive(vectors, positives, temperature=settings.temperature, ignored=ignored)
 
 
 def _bce(towers: Towers, _settings: FineTuningSettings) -> Tensor:
@@ -197,27 +159,11 @@ def _distillation(towers: Towers, settings: FineTuningSettings) -> Tensor:
 
 
 LOSSES: Mapping[Loss, Callable[[Towers, FineTuningSettings], Tensor]] = {
-    Loss.EVIDENCE: _evidence,
     Loss.MAXSIM: _maxsim,
     Loss.DOCUMENT: _document,
-    Loss.SUPCON: _supcon,
     Loss.BCE: _bce,
     Loss.DISTILLATION: _distillation,
 }
-
-
-def _among_all(positives: Tensor, excluded: Tensor) -> tuple[Tensor, Tensor]:
-    """From (B, T) to (N, N): the pairs of a batch that belong together, and the pairs that are ignored."""
-    n_queries, n_targets = positives.shape
-    related = (positives | excluded).float()
-    joined = torch.zeros(n_queries + n_targets, n_queries + n_targets, dtype=torch.bool, device=positives.device)
-    joined[:n_queries, n_queries:] = positives
-    ignored = torch.zeros_like(joined)
-    ignored[:n_queries, n_queries:] = excluded
-    joined, ignored = joined | joined.T, ignored | ignored.T
-    ignored[:n_queries, :n_queries] = related @ related.T > 0
-    ignored[n_queries:, n_queries:] = related.T @ related > 0
-    return joined, ignored
 
 
 @dataclass(frozen=True)

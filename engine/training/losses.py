@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, log_softmax, logsigmoid, softplus
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, log_softmax, logsigmoid
 
 from engine.encoders.encoder import SegmentedDocument
-from engine.scoring.evidence import ROUNDING
 
 SMITH_SCALE = 6.0
 
@@ -200,10 +199,6 @@ def contrastive_tension(one: Tensor, other: Tensor, labels: Tensor) -> Tensor:
     return binary_cross_entropy_with_logits((one * other).sum(dim=1), labels.to(one.dtype))
 
 
-DOCUMENT_WEIGHT = 0.08
-_POWER = 2.0  # of `evidence.Scoring`
-
-
 def chunk_weights(documents: Sequence[SegmentedDocument]) -> Tensor:
     """(Q, I) float32 on the CPU: w_i, the square root of the chunk's tokens; 0 where padded."""
     rows = [torch.tensor([max(chunk.n_tokens, 1) for chunk in document.chunks]) for document in documents]
@@ -231,79 +226,3 @@ def best_matches(queries: Tensor, targets: Tensor, target_mask: Tensor) -> Tenso
     # `max` keeps positions for its gradient, where `amax` would keep the products.
     best = products.view(len(products), *target_mask.shape).max(dim=-1).values  # (Q * I, T)
     return best.view(*queries.shape[:2], len(targets))
-
-
-def batch_thresholds(similarities: Tensor, left_out: Tensor | None, threshold_rank: int) -> Tensor:
-    """theta_i: similarity of the (M+1)-th best target of the batch; compare `evidence.reference_threshold`.
-
-    The batch takes the place of the reference, so M has to be smaller in proportion.
-
-    theta keeps its gradient. A margin (s - theta) / (1 - theta) does not change when all
-    similarities move towards 1 by the same share. With theta detached the margin seems to
-    grow, and training on it draws all vectors together: the mean nDCG@10 of four corpora
-    fell from 0.505 to 0.447 in 70 steps.
-
-    Args:
-        similarities: (Q, I, T).
-        left_out: (Q, T) bool, True where a target does not count: the positives of a
-            query, the query itself, and other targets that it should find.
-        threshold_rank: M, at least 1.
-
-    Returns:
-        (Q, I) in [0, 1]; 0 where M targets or fewer are left.
-    """
-    if similarities.shape[-1] <= threshold_rank:
-        return similarities.new_zeros(similarities.shape[:-1])
-    if left_out is not None:
-        similarities = similarities.masked_fill(left_out[:, None], float("-inf"))
-    theta = similarities.topk(threshold_rank + 1, dim=-1).values[..., -1]
-    return theta.clamp(0, 1)  # -inf becomes 0
-
-
-def margin(similarities: Tensor, theta: Tensor, softening: float = 0.0) -> Tensor:
-    """Squared margin of a similarity above its threshold, as `evidence.margin`, or softened.
-
-    With a softening of tau, max(0, x) becomes tau log(1 + exp(x / tau)), and the divisor
-    1 - theta is softened in the same way. The value stays in [0, 1] and is 1 at similarity 1,
-    and similarities below the threshold still have a gradient.
-
-    Args:
-        theta: in [0, 1], of a shape that broadcasts.
-    """
-    above = similarities.clamp(max=1.0) - theta
-    room = (1.0 - theta).clamp(min=1e-9)
-    if softening > 0:
-        sharpness = 1 / softening
-        return (softplus(above, sharpness) / softplus(room, sharpness)) ** _POWER
-    return (above.masked_fill(above <= ROUNDING, 0.0) / room) ** _POWER
-
-
-def evidence_scores(
-    similarities: Tensor,
-    document_similarities: Tensor,
-    weights: Tensor,
-    theta: Tensor,
-    theta_document: Tensor,
-    *,
-    document_weight: float = DOCUMENT_WEIGHT,
-    softening: float = 0.0,
-) -> Tensor:
-    """Score every target for every query, with gradients to the similarities.
-
-    Without softening and document weight it equals `evidence.chunk_component` row by row. The
-    document vectors get a small weight, so that they learn beside the chunks.
-
-    Args:
-        similarities: (Q, I, T), from `best_matches`.
-        document_similarities: (Q, T) cosines of the whole documents.
-        weights: (Q, I), from `chunk_weights`; 0 where a query chunk is padding.
-        theta: (Q, I) in [0, 1], of the corpus or from `batch_thresholds`.
-        theta_document: (Q,) in [0, 1], of the document vectors.
-        document_weight: of the document vectors, in [0, 1].
-    """
-    room = weights * (1.0 - theta) ** _POWER
-    shares = room / room.sum(dim=1, keepdim=True).clamp(min=torch.finfo(room.dtype).tiny)  # (Q, I)
-    margins = margin(similarities, theta[:, :, None], softening)  # (Q, I, T)
-    chunks = (shares[:, None] @ margins).squeeze(1)
-    whole = margin(document_similarities, theta_document[:, None], softening)
-    return (1 - document_weight) * chunks + document_weight * whole

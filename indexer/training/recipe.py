@@ -324,7 +324,7 @@ def _joined(by_owner: Mapping[str, Sequence[Listed]]) -> list[Listed]:
 
 
 def settings_of(recipe: Recipe) -> dict[str, Setting]:
-    """All settings by name, flat: {"objective": "pairs", "learning rate": 3e-05, "losses": "evidence=1", ...}.
+    """All settings by name, flat: {"objective": "pairs", "learning rate": 3e-05, "losses": "maxsim=1", ...}.
 
     Folders are reduced to their names. The only seed is that of the trainer.
     """

@@ -91,7 +91,7 @@ def test_objectives_kinds_and_settings_are_those_of_the_documents(run: Run) -> N
         ("{out} {papers}:_other", 1, "has no train_pairs_other.tsv, so no pairs to learn from"),
         ("{out} {papers} --set losses=distillation", 1, "needs a teacher; name a stronger encoder: --set teacher=NAME"),
         ("{out} {papers} --set teacher=x", 1, "no loss learns from the teacher x; add it: --set losses=distillation=1"),
-        ("{out} {papers} --set losses=hinge=1", 1, "losses cannot be 'hinge=1'; give some of evidence=WEIGHT, maxsim="),
+        ("{out} {papers} --set losses=hinge=1", 1, "losses cannot be 'hinge=1'; give some of maxsim=WEIGHT, document="),
         ("{out} {papers} --set losses=bce=much", 1, "losses cannot be 'bce=much'; give some of"),
         ("{out} {papers} --set steps", 2, "'steps' is not NAME=VALUE, for example steps=500"),
         ("{out} {papers} --set steps=many", 1, "steps cannot be 'many'; give a whole number"),

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from engine.encoders.trainable import MeanEncoder
 from engine.errors import TrainingError
-from engine.scoring.evidence import Scoring, Thresholds, chunk_component, thresholds
 from engine.training.corpus import TrainingCorpus, read_training_corpus
 from engine.training.fine_tuning import (
     DEFAULT_LOSSES,
@@ -25,9 +24,8 @@ from engine.training.fine_tuning import (
     Loss,
     Source,
     Towers,
-    softened_scores,
 )
-from engine.training.losses import DOCUMENT_WEIGHT, ScaledCosine
+from engine.training.losses import ScaledCosine
 from engine.training.selection import PairBatch, RandomRuns
 from engine.training.trainer import Validation
 from tests.fakes import make_corpus, make_document
@@ -225,7 +223,7 @@ def test_distillation_without_a_teacher_is_refused(mean_encoder: MeanEncoder, co
 
 TAU, THRESHOLD_RANK = 0.2, 2
 
-SETTINGS = FineTuningSettings(threshold_rank=THRESHOLD_RANK, evidence_temperature=0.1, softening=0.05, temperature=TAU)
+SETTINGS = FineTuningSettings(temperature=TAU)
 
 
 @pytest.fixture
@@ -264,53 +262,6 @@ def test_maxsim_ranks_by_the_mean_best_match_and_document_by_cosines(towers: Tow
     assert LOSSES[Loss.MAXSIM](towers, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
     expected = ranked(lambda row, column: cosine(towers, row, column), TAU)
     assert LOSSES[Loss.DOCUMENT](towers, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
-
-
-def test_evidence_without_softening_ranks_by_the_score_of_search_without_openings(towers: Towers) -> None:
-    scoring = Scoring(opening=0)
-    scores = np.zeros((3, 6))
-    for row in range(3):
-        best = np.array([sims(towers, row, column) for column in range(6)], np.float32).T  # (I, T)
-        whole = np.array([cosine(towers, row, column) for column in range(6)], np.float32)
-        others = [at for at in range(6) if not POSITIVES[row, at] and not EXCLUDED[row, at]]
-        theta, theta_document = (
-            -np.sort(-values, axis=-1)[..., THRESHOLD_RANK] for values in (best[:, others], whole[others])
-        )
-        weights = np.array([float(weight) for weight in towers.weights[row] if weight > 0])
-        theta = np.clip(theta, 0, 1)
-        limits = thresholds(theta, theta, np.ones_like(theta), np.zeros_like(theta), weights, scoring)
-        single = Thresholds(*np.array([[max(0.0, float(theta_document))], [0], [1], [0]], np.float32), np.ones(1))
-        of_document = chunk_component(whole[None], whole[None], single, scoring)
-        chunks = chunk_component(best, best, limits, scoring)
-        scores[row] = (1 - DOCUMENT_WEIGHT) * chunks + DOCUMENT_WEIGHT * of_document
-    hard = replace(SETTINGS, softening=0.0)
-    np.testing.assert_allclose(softened_scores(towers, hard).numpy(), scores, atol=1e-5)
-    expected = ranked(lambda row, column: scores[row, column], 0.1)
-    assert LOSSES[Loss.EVIDENCE](towers, hard).item() == pytest.approx(expected, abs=1e-4)
-
-
-def test_supcon_attracts_pairs_and_ignores_documents_that_may_be_related(towers: Towers) -> None:
-    """Documents 0-2 are queries, 3-8 targets; two documents of one side are ignored where they share a relation."""
-    vectors = torch.cat([towers.query_documents, towers.target_documents])
-    related = {(row, 3 + column) for row, column in (POSITIVES | EXCLUDED).nonzero().tolist()}
-    together = {(row, 3 + column) for row, column in POSITIVES.nonzero().tolist()}
-    together |= {(j, i) for i, j in together}
-    neighbours = [{j for a, j in related if a == i} | {a for a, j in related if j == i} for i in range(9)]
-
-    def is_open(i: int, j: int) -> bool:
-        if (i < 3) == (j < 3):
-            return bool(neighbours[i] & neighbours[j])
-        return j in neighbours[i] and (i, j) not in together
-
-    losses = []
-    for i in range(9):
-        counted = [j for j in range(9) if j != i and not is_open(i, j)]
-        exp = {j: math.exp(float(vectors[i] @ vectors[j]) / TAU) for j in counted}
-        own = [j for j in counted if (i, j) in together]
-        if own:
-            losses.append(-sum(math.log(exp[j] / sum(exp.values())) for j in own) / len(own))
-    assert len(losses) == 7
-    assert LOSSES[Loss.SUPCON](towers, SETTINGS).item() == pytest.approx(sum(losses) / len(losses), abs=1e-5)
 
 
 def test_bce_is_the_mean_over_pairs_balanced_where_there_are_positives(towers: Towers) -> None:

@@ -236,7 +236,7 @@ def test_a_query_meets_its_match_and_its_labelled_mismatch(mean_encoder: MeanEnc
     [
         ({Loss.BCE: 1.0}, True),
         ({Loss.BCE: 0.5, Loss.DOCUMENT: 0.0}, True),
-        *(({loss: 1.0, Loss.BCE: 1.0}, False) for loss in (Loss.DOCUMENT, Loss.SUPCON, Loss.MAXSIM)),
+        *(({loss: 1.0, Loss.BCE: 1.0}, False) for loss in (Loss.DOCUMENT, Loss.MAXSIM)),
     ],
 )
 def test_pairs_without_a_label_are_mismatches_to_all_losses_but_bce(
