@@ -12,6 +12,7 @@ from engine.encoders.encoder import Encoder
 from engine.environment import refuse_windows
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index as OpenedIndex
+from engine.report.lines import counted
 from engine.scoring.evidence import Scoring
 from engine.search.request import STANDING, Request
 from engine.store.catalog import holds_index
@@ -206,7 +207,7 @@ class Index:
         n_missing = int((~snapshot.has_vectors).sum())
         encoder = snapshot.meta["encoder"]["name"] if snapshot.width else "words alone"
         missing = f", {n_missing:,} without vectors yet" if snapshot.width and n_missing else ""
-        return f"Index({str(self.path)!r}, {len(self):,} documents{missing}, {encoder})"
+        return f"Index({str(self.path)!r}, {counted(len(self), 'document')}{missing}, {encoder})"
 
     @overload
     def search(self, query: Item, **options: Unpack[SearchOptions]) -> Result: ...

@@ -177,7 +177,7 @@ _BEGINNINGS = ("/", "./", "../", "~/")
 def named_path(string: str, *, is_folder_named: bool = False) -> Path | None:
     """The path that a string names, whether it exists or not; None for a text.
 
-    With `is_folder_named` the name of an existing folder is a path too.
+    The name of an existing folder is a path if it holds "/", or with `is_folder_named`.
     """
     if not string or len(string) > _MOST_CHARS or not string.isprintable():
         return None
@@ -188,7 +188,7 @@ def named_path(string: str, *, is_folder_named: bool = False) -> Path | None:
         is_file = is_folder = False
     if is_file and (path.suffix or "/" in string):
         return path
-    if is_folder_named and is_folder:
+    if is_folder and (is_folder_named or "/" in string):
         return path
     looks_like_name = is_readable(PurePath(string)) or string.startswith(_BEGINNINGS)
     return path if looks_like_name and not any(map(str.isspace, string)) else None
@@ -422,8 +422,8 @@ def _file_document(path: Path) -> Document:
         raise QueryError(f"{path} is a folder; search with one of its files, or with a list of them")
     if not path.is_file():
         raise QueryError(
-            f"{path} names a file, and {path.absolute()} does not exist; correct the path, or search with the name "
-            f"as a text: Document.from_text({str(path)!r})"
+            f"{path} names a file, and {path.absolute()} does not exist; correct the path, search with a document of "
+            f"an index: search_id({str(path)!r}), or with the name as a text: Document.from_text({str(path)!r})"
         )
     records = list(islice(read_file(path), 2))
     if len(records) != 1:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from engine.encoders.encoder import Encoder
 from engine.errors import DocumentError, EngineError, IndexMismatch, QueryError, named_faults
@@ -206,6 +206,11 @@ class Settings:
     prune: bool = False  # remove documents of the index that are not in the stream
     replace_files: bool = False  # let a file replace another one, still there, of the same doc_id; else it fails
     elsewhere: EncodeBatches | None = None  # makes the vectors, of stored documents, in other processes
+
+    def __post_init__(self) -> None:
+        """Refuse another `encode`, which a program can pass."""
+        if self.encode not in get_args(EncodeNow):
+            raise QueryError(f"encode is {self.encode!r}; it must be one of: {', '.join(get_args(EncodeNow))}")
 
     @property
     def is_limited(self) -> bool:

@@ -6,7 +6,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -81,6 +81,7 @@ def test_a_list_of_queries_gives_a_list_of_results(index: longmatch.Index) -> No
         (" \n ", DocumentError, "it holds no text"),
         ({}, DocumentError, "no field 'text' among []"),
         ("draft.pdf", QueryError, "draft.pdf names a file, and "),
+        ("./folder", QueryError, "folder is a folder; search with one of its files"),
         (Path("draft.pdf"), QueryError, "draft.pdf names a file, and "),
         (Path("folder"), QueryError, "folder is a folder; search with one of its files"),
         (Path("many.jsonl"), DocumentError, "many.jsonl holds several documents, not one; pass one record"),
@@ -201,6 +202,8 @@ def test_many_documents_are_removed_together(tmp_path: Path) -> None:
 
 
 def test_an_index_of_words_stays_without_vectors(tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match="encode is 'words'; it must be one of: none, later, all"):
+        longmatch.build(tmp_path / "words.lm", RECORDS[:2], encode=cast("Any", "words"))
     with longmatch.build(tmp_path / "words.lm", RECORDS[:2], encode="none") as index:
         index.add(RECORDS[2:])
         assert not index.opened.snapshot.width
