@@ -462,10 +462,10 @@ def print_build(index: Path, report: BuildReport, files: CorpusFiles | None = No
         left_out = {"unsupported_files": unsupported, "latex_parts": list(map(str, parts))}
         echo(json.dumps(asdict(report) | left_out))
         return
+    encoded = f"; {report.n_encoded:,} encoded: {report.n_tokens:,} tokens" if report.n_tokens else ""
     echo(
         f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
-        f"{report.n_removed:,} removed, {len(report.failures):,} failed; "
-        f"{report.n_encoded:,} encoded: {report.n_tokens:,} tokens in {duration(report.seconds)}"
+        f"{report.n_removed:,} removed, {len(report.failures):,} failed{encoded} in {duration(report.seconds)}"
     )
     if report.n_chunks_reused:
         echo(f"{report.n_chunks_reused:,} unchanged chunks of changed documents kept their vectors")

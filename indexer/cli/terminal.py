@@ -279,8 +279,8 @@ class BuildProgress(_Progress):
             parts = [f"{report.n_encoded:,} documents encoded"]
         elif self._n_files is not None and report.n_seen <= self._n_files:
             parts[0] += f" of {self._n_files:,}"
-        parts += [*self._time_left(report), f"{report.n_tokens:,} tokens", f"{rate:,.0f} tokens/s"]
-        return ", ".join([*parts, *_reused(report)])
+        speed = [f"{report.n_tokens:,} tokens", f"{rate:,.0f} tokens/s"] if report.n_tokens else []
+        return ", ".join([*parts, *self._time_left(report), *speed, *_reused(report)])
 
     def _time_left(self, report: BuildReport) -> list[str]:
         """The time left at the speed of this run."""
