@@ -179,19 +179,10 @@ class Recipe(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.start.frozen_first_stage and not isinstance(self.objective, PairsObjective):
-            raise TrainingError(
-                "a frozen first stage goes with the objective pairs alone; use it, or --set frozen_layers=N"
-            )
         if isinstance(self.objective, TextPairsObjective) and self.trainer.head_learning_rate is None:
             # Topics and pair head of a TDE begin at random.
             object.__setattr__(self, "trainer", replace(self.trainer, head_learning_rate=HEAD_RATE))
-        has_heads = self.trainer.head_learning_rate is not None
-        if self.start.frozen_first_stage and has_heads:
-            raise TrainingError(
-                "with a frozen first stage heads are all that is trained; give their rate as learning_rate"
-            )
-        if isinstance(self.objective, TensionObjective) and has_heads:
+        if isinstance(self.objective, TensionObjective) and self.trainer.head_learning_rate is not None:
             raise TrainingError("Contrastive Tension trains nothing beside its encoders; leave out head_learning_rate")
 
 

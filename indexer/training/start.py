@@ -31,7 +31,6 @@ from engine.errors import EncoderError, EngineError, TrainingError
 from engine.settings import COUNT, FROM_ZERO, SHARE, Checked, Range, parse, setting
 from engine.text.document import Document
 from engine.training.pair_tasks import pretrain_topics
-from engine.training.task import FrozenFirstStage
 from engine.training.views import sentences
 
 _LEAST = 16  # tokens of a sequence that can hold a text
@@ -263,7 +262,6 @@ class Start(Checked):
     pooling: Pooling | None = setting(None, "mean or cls, of a mean encoder; by default its own")
     window_tokens: int | None = setting(None, "most tokens of a chunk of a mean encoder; by default its own", COUNT)
     frozen_layers: int = setting(0, "layers of the backbone that are not trained, from the bottom", FROM_ZERO)
-    frozen_first_stage: bool = setting(False, "encode chunks once, and train only the second stage")
     checkpoint_gradients: bool = setting(False, "compute layers twice, which needs less memory and more time")
     dropout: float | None = setting(None, "dropout; by default that of the encoder. 0 halves the time on a CPU", SHARE)
 
@@ -297,7 +295,7 @@ def starting_encoder(
         _backbone(encoder, "has no layers that can be frozen one by one").freeze(start.frozen_layers)
     if start.checkpoint_gradients:
         _backbone(encoder, "cannot checkpoint gradients; train it with fewer group tokens").checkpoint_gradients(True)
-    return StartingEncoder(FrozenFirstStage(encoder) if start.frozen_first_stage else encoder, starting.inherited)
+    return starting
 
 
 def _load_or_make(start: Start, documents: Sequence[Document], *, seed: int, device: str | None) -> StartingEncoder:

@@ -106,16 +106,6 @@ def test_objectives_kinds_and_settings_are_those_of_the_documents(run: Run) -> N
         ("{out} {papers} --set size.width=8", 1, "size.width is a setting of a new encoder; name its kind with --new"),
         ("{out} {papers} --set variant=paper", 1, "variant is a setting of a new encoder; name its kind with --new"),
         ("{out} {papers} --objective sections --set losses=bce", 1, "losses is a setting of the objective pairs, and"),
-        (
-            "{out} {papers} --set frozen_first_stage=true --set head_learning_rate=1",
-            1,
-            "with a frozen first stage heads",
-        ),
-        (
-            "{out} {notes} --objective docsplit --set frozen_first_stage=true",
-            1,
-            "a frozen first stage goes with the ob",
-        ),
         ("{out} {notes} --objective ct --set head_learning_rate=1", 1, "Contrastive Tension trains nothing beside its"),
         ("{out} {notes} --objective docsplit --set queue=9 --set symmetric=true", 1, "a queue of 9 goes with none of"),
     ],

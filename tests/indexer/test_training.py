@@ -304,11 +304,6 @@ def test_frozen_layers_stay_as_they_are(run: Run, bert_folder: Path) -> None:
     assert {name.split(".")[2] for name in changed if name.startswith("encoder.")} == {"1"}
 
 
-def test_a_frozen_first_stage_keeps_the_backbone(run: Run, bert_folder: Path) -> None:
-    trained = run(new=NewKind.COLDE, given={"frozen_first_stage": True})
-    assert not any(name.startswith("encoder.") for name in moved(bert_folder, trained.folder))
-
-
 @pytest.mark.slow
 def test_checkpointed_gradients_are_the_same(run: Run) -> None:
     one, other = (run(out=str(flag), given={"steps": 2, "checkpoint_gradients": flag}) for flag in (False, True))
