@@ -9,7 +9,7 @@ of updates of the parameters so far: 0 is before training. A name is one of
 
     loss, loss/PART                 the total, and its parts
     learning rate
-    valid METRIC/CORPUS             and valid METRIC/mean, the mean over corpora
+    valid nDCG@10/CORPUS            and valid nDCG@10/mean, the mean over corpora
     tokens per second, seconds
 
 or any other. Names that are equal up to their first slash are drawn in one picture.
@@ -42,7 +42,8 @@ CURVES_FILE = "curves.png"
 LOSS = "loss"
 LEARNING_RATE = "learning rate"
 SECONDS = "seconds"
-VALID = "valid "  # before the name of a metric
+METRIC = "nDCG@10"
+VALID = f"valid {METRIC}"
 MEAN = "mean"  # in place of the name of a corpus: the mean over corpora
 
 
@@ -67,10 +68,10 @@ def rows_of(step: int, values: Mapping[str, float]) -> list[Number]:
     return [Number(step, name, value) for name, value in values.items()]
 
 
-def validation_values(metric: str, by_corpus: Mapping[str, float]) -> dict[str, float]:
-    """A metric of each corpus by name, and its mean with equal weight for every corpus; no corpus is named "mean"."""
+def validation_values(by_corpus: Mapping[str, float]) -> dict[str, float]:
+    """nDCG@10 of each corpus by name, and the mean with equal weight for every corpus; no corpus is named "mean"."""
     mean = sum(by_corpus.values()) / len(by_corpus)
-    return {f"{VALID}{metric}/{name}": value for name, value in {**by_corpus, MEAN: mean}.items()}
+    return {f"{VALID}/{name}": value for name, value in {**by_corpus, MEAN: mean}.items()}
 
 
 class History:
@@ -87,12 +88,6 @@ class History:
         content = stream.getvalue().encode()
         write_durably(path, lambda unfinished: unfinished.write_bytes(content))
 
-    @property
-    def metrics(self) -> list[str]:
-        """Names of the metrics of validation, in the order they were first added."""
-        heads = (row.name.partition("/")[0] for row in self.rows)
-        return list(dict.fromkeys(head.removeprefix(VALID) for head in heads if head.startswith(VALID)))
-
     def group(self, head: str) -> dict[str, Series]:
         """The series whose names begin with `head`, by the rest after the slash; "" where there is no slash."""
         rows: dict[str, list[Number]] = {}
@@ -102,13 +97,15 @@ class History:
                 rows.setdefault(tail, []).append(row)
         return {tail: _series(own) for tail, own in rows.items()}
 
-    def validation(self, metric: str) -> dict[str, Series]:
-        """The series of a metric by corpus, and of "mean"."""
-        return self.group(VALID + metric)
+    @property
+    def validation(self) -> dict[str, Series]:
+        """The series of nDCG@10 by corpus, and of "mean"."""
+        return self.group(VALID)
 
-    def best_step(self, metric: str) -> int | None:
-        """The first step with the highest mean of a metric, 0 where training did not help; None without a number."""
-        means = self.validation(metric).get(MEAN)
+    @property
+    def best_step(self) -> int | None:
+        """The first step with the highest mean, 0 where training did not help; None without a number."""
+        means = self.validation.get(MEAN)
         if means is None or np.isnan(means.values).all():
             return None
         return int(means.steps[np.nanargmax(means.values)])
@@ -132,16 +129,18 @@ def save_curves(history: History, path: Path) -> None:
 
 
 def draw_curves(history: History) -> Figure:
-    """Draw losses, each metric of validation, and the learning rate, one panel each, over steps.
+    """Draw losses, validation, and the learning rate, one panel each, over steps.
 
-    A loss is a line smoothed by `smooth`, over a faint line of its values. The best step of a metric has a star.
+    A loss is a line smoothed by `smooth`, over a faint line of its values. The best step of validation has a star.
     A panel without numbers is left out.
     """
     from matplotlib.figure import Figure
 
-    labels = {LOSS: "training loss\n(mean of a batch)"}
-    labels |= {VALID + metric: f"{_plain(metric)}\n(validation, 0 to 1)" for metric in history.metrics}
-    labels |= {LEARNING_RATE: "learning rate"}
+    labels = {
+        LOSS: "training loss\n(mean of a batch)",
+        VALID: f"{METRIC}\n(validation, 0 to 1)",
+        LEARNING_RATE: "learning rate",
+    }
     drawn = {head: by_name for head in labels if (by_name := history.group(head))}
     figure = Figure(figsize=(9, 3 * len(drawn) + 0.6), layout="constrained", facecolor="white")
     panels = figure.subplots(max(1, len(drawn)), sharex=True, squeeze=False)[:, 0]
@@ -152,7 +151,7 @@ def draw_curves(history: History) -> Figure:
         if head == LOSS:
             _draw_losses(axes, by_name)
         else:
-            _draw_values(axes, by_name, history.best_step(head.removeprefix(VALID)))
+            _draw_values(axes, by_name, history.best_step if head == VALID else None)
         if len(axes.get_legend_handles_labels()[0]) > 1:
             # Beside the panel, where it covers no line.
             axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, frameon=False, fontsize=10)

@@ -40,6 +40,7 @@ from engine.training.history import (
     LOSS,
     MEAN,
     SECONDS,
+    VALID,
     History,
     Number,
     rows_of,
@@ -169,7 +170,6 @@ def ndcg(ranking: Sequence[str], judged: Mapping[str, int], depth: int) -> float
 
 
 ValueT = TypeVar("ValueT")
-METRIC = "nDCG@10"
 BEST_FOLDER = "best"
 CHECKPOINT_FOLDER = "checkpoints"
 _KEPT = 2  # checkpoints
@@ -358,7 +358,7 @@ class Trainer(transformers.Trainer):
         losses = {name if name == LOSS else f"{LOSS}/{name}": value for name, value in parts.items()}
         self._add({**losses, LEARNING_RATE: rate, "tokens per second": n_tokens / seconds, SECONDS: in_all})
         if self.is_world_process_zero():
-            valid = _last(self.state, f"valid {METRIC}/{MEAN}")
+            valid = _last(self.state, f"{VALID}/{MEAN}")
             self._watch(Step(step, settings.steps, parts["loss"], n_tokens / seconds, valid))
         is_last = step >= settings.steps
         self.control.should_evaluate = bool(self._validate) and (is_last or step % settings.validate_every == 0)
@@ -370,11 +370,11 @@ class Trainer(transformers.Trainer):
             measured = dict(self._validate()) if self._validate else {}
         values = _of_first(measured)  # rounding must not make one process stop alone
         state = self.state
-        self._add(validation_values(METRIC, values))
+        self._add(validation_values(values))
         mean = sum(values.values()) / len(values)
         is_best = state.best_metric is None or mean > state.best_metric
         shown = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
-        self._log(f"valid {METRIC} after step {state.global_step:,}: {shown}; mean {mean:.4f}{' *' if is_best else ''}")
+        self._log(f"{VALID} after step {state.global_step:,}: {shown}; mean {mean:.4f}{' *' if is_best else ''}")
         if is_best:
             state.best_metric, state.best_global_step = mean, state.global_step
             if self.is_world_process_zero():
@@ -389,7 +389,7 @@ class Trainer(transformers.Trainer):
         self.state.log_history += [row._asdict() for row in rows_of(self.state.global_step, values)]
 
     def _is_exhausted(self, state: Any) -> bool:  # noqa: ANN401
-        means = _history(state).validation(METRIC).get(MEAN)
+        means = _history(state).validation.get(MEAN)
         if means is None or self._settings.patience is None:
             return False
         return int((means.steps > state.best_global_step).sum()) >= self._settings.patience

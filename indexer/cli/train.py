@@ -177,7 +177,9 @@ def print_trained(trained: Trained) -> None:
 def _gain(trained: Trained) -> str:
     if not trained.validations:
         return ""
+    from engine.training.history import METRIC
+
     last = trained.validations[-1]  # with several corpora, their mean
     if trained.outcome.best_step == 0:
-        return f": training did not help, {last.metric} on valid was best before it, {last.before:.4f}"
-    return f": {last.metric} on valid {last.after:.4f}, before {last.before:.4f} ({last.after - last.before:+.4f})"
+        return f": training did not help, {METRIC} on valid was best before it, {last.before:.4f}"
+    return f": {METRIC} on valid {last.after:.4f}, before {last.before:.4f} ({last.after - last.before:+.4f})"

@@ -348,10 +348,9 @@ CHANGES = "changed on the way"  # the setting that lists the settings changed wh
 
 @dataclass(frozen=True, slots=True)
 class ValidationChange:
-    """One metric on one corpus before training, and with the saved parameters."""
+    """nDCG@10 on one corpus before training, and with the saved parameters."""
 
     corpus: str
-    metric: str  # nDCG@10
     before: float
     after: float
 
@@ -359,17 +358,13 @@ class ValidationChange:
 def compare_validations(history: History, best_step: int) -> tuple[ValidationChange, ...]:
     """Compare the validation of a run before training with that at its best step.
 
-    A corpus or metric that was not measured at both is left out, and so is the mean over one corpus.
+    A corpus that was not measured at both is left out, and so is the mean over one corpus.
     """
-    compared = []
-    for metric in history.metrics:
-        by_corpus = history.validation(metric)
-        for corpus, series in by_corpus.items():
-            if corpus == MEAN and len(by_corpus) == 2:
-                continue
-            at = dict(zip(series.steps.tolist(), series.values.tolist(), strict=True))
-            if 0 in at and best_step in at:
-                compared.append(ValidationChange(corpus, metric, at[0], at[best_step]))
+    by_corpus, compared = history.validation, []
+    for corpus, series in by_corpus.items():
+        at = dict(zip(series.steps.tolist(), series.values.tolist(), strict=True))
+        if 0 in at and best_step in at and (corpus != MEAN or len(by_corpus) > 2):
+            compared.append(ValidationChange(corpus, at[0], at[best_step]))
     return tuple(compared)
 
 

@@ -31,11 +31,11 @@ from engine.training import selection
 from engine.training.contrastive_pretraining import ContrastivePretraining, ContrastiveTension, MomentumContrast
 from engine.training.corpus import CORPUS_FILES, TrainingCorpus, collect, read_training_corpus, readable, segmented
 from engine.training.fine_tuning import FineTuning, Source, few
-from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN
+from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN, VALID
 from engine.training.masked_words import SmithPretraining, WordPretraining
 from engine.training.pair_tasks import Classes, LabelledPair, PairGraph, SectionContrast, TextPairs
 from engine.training.task import Task
-from engine.training.trainer import METRIC, Outcome, Step, Trainer, Validation
+from engine.training.trainer import Outcome, Step, Trainer, Validation
 from engine.training.views import Sampling, ViewPairs
 from indexer.building.builder import build
 from indexer.building.corpus import read_corpus
@@ -635,10 +635,10 @@ def _second_is_better(run: TrainingRun, task: ContrastiveTension, outcome: Outco
         return None
     by_corpus = validate()
     by_corpus[MEAN] = sum(by_corpus.values()) / len(by_corpus)
-    best_of_first = float(outcome.history.validation(METRIC)[MEAN].values.max())
+    best_of_first = float(outcome.history.validation[MEAN].values.max())
     is_second = by_corpus[MEAN] > best_of_first
     run.context.log(
-        f"valid {METRIC}: the first encoder {best_of_first:.4f} at best, the second {by_corpus[MEAN]:.4f} at the end; "
+        f"{VALID}: the first encoder {best_of_first:.4f} at best, the second {by_corpus[MEAN]:.4f} at the end; "
         f"the {'second' if is_second else 'first'} is kept"
     )
     return by_corpus if is_second else None

@@ -160,7 +160,7 @@ def test_train_leaves_an_encoder_with_card_curves_and_history(run: Run, papers: 
     out = trained.folder
     assert {path.name for path in out.iterdir()} >= {"README.md", "curves.png", "history.csv", "longmatch.json", "run"}
     (change,) = trained.validations
-    values = trained.outcome.history.validation("nDCG@10")["papers"]
+    values = trained.outcome.history.validation["papers"]
     assert change.corpus == "papers" and change.before == values.values[0] and change.after == values.values.max()
     assert trained.outcome.best_step == values.steps[values.values.argmax()]
     text = card(trained)
@@ -183,7 +183,7 @@ def test_several_corpora_are_validated_by_their_mean(run: Run, papers: Path, tmp
     steps: list[Step] = []
     trained = run(corpora=[papers, write_corpus(tmp_path / "more", seed=1)], watch=steps.append)
     assert [one.corpus for one in trained.validations] == ["papers", "more", "mean"]
-    means = trained.outcome.history.validation("nDCG@10")["mean"].values
+    means = trained.outcome.history.validation["mean"].values
     assert [step.valid for step in steps] == [means[0], means[0], means[1], means[1]]
 
 

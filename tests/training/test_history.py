@@ -99,7 +99,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def three_steps() -> History:
-    rows = rows_of(0, validation_values("nDCG@10", {"rfc": 0.25, "proposals": 0.5}))
+    rows = rows_of(0, validation_values({"rfc": 0.25, "proposals": 0.5}))
     for step in (1, 2, 3):
         losses = {"loss": 3.0 / step, "loss/words": 1.0 / step}
         rows += rows_of(step, {**losses, "learning rate": 0.1, "tokens per second": 900.0, "seconds": 2.0 * step})
@@ -139,8 +139,7 @@ def test_series_are_grouped_by_the_name_before_the_slash_and_metrics_by_corpus()
     assert losses[""].values.tolist() == [3.0, 1.5, 1.0]
     assert losses["words"].values.tolist() == [1.0, 0.5, 1.0 / 3]
     history = three_steps()
-    assert history.metrics == ["nDCG@10"]
-    means = {corpus: series.values.tolist() for corpus, series in history.validation("nDCG@10").items()}
+    means = {corpus: series.values.tolist() for corpus, series in history.validation.items()}
     assert means == {"rfc": [0.25], "proposals": [0.5], "mean": [0.375]}
 
 
@@ -149,8 +148,8 @@ def test_series_are_grouped_by_the_name_before_the_slash_and_metrics_by_corpus()
     [([0.4, 0.6, 0.6], 10), ([0.4, 0.3, 0.2], 0), ([math.nan, 0.1, 0.2], 20), ([math.nan] * 3, None), ([], None)],
 )
 def test_the_best_step_is_the_first_with_the_highest_mean(values: list[float], best: int | None) -> None:
-    rows = (rows_of(10 * at, validation_values("nDCG@10", {"rfc": value})) for at, value in enumerate(values))
-    assert History(chain.from_iterable(rows)).best_step("nDCG@10") == best
+    rows = (rows_of(10 * at, validation_values({"rfc": value})) for at, value in enumerate(values))
+    assert History(chain.from_iterable(rows)).best_step == best
 
 
 def made_history(*, corpora: tuple[str, ...] = ("rfc", "proposals"), scale: float = 1.0) -> History:
@@ -163,7 +162,7 @@ def made_history(*, corpora: tuple[str, ...] = ("rfc", "proposals"), scale: floa
         if step % 20 == 0:
             value = {0: 0.25, 20: 0.75, 40: 0.5, 60: 0.375}[step]
             by_corpus = {name: value / n for n, name in enumerate(corpora, 1)}
-            rows += rows_of(step, validation_values("nDCG@10", by_corpus))
+            rows += rows_of(step, validation_values(by_corpus))
     return History(rows)
 
 
@@ -248,7 +247,7 @@ def test_the_picture_is_a_png_alone_in_its_folder_also_of_a_run_without_a_number
     assert pixels.shape == (1056, 990, 4)
     assert pixels[0, 0].tolist() == [1, 1, 1, 1]
     save_curves(History(), tmp_path / "empty.png")
-    rows = [Number(1, name, math.nan) for name in ("valid R@10/a$b^$", "valid R@10/mean", "loss")]
+    rows = [Number(1, name, math.nan) for name in ("valid nDCG@10/a$b^$", "valid nDCG@10/mean", "loss")]
     save_curves(History([*rows, Number(1, "learning rate", 0.0)]), tmp_path / "nan.png")
     assert imread(tmp_path / "nan.png").shape == (1056, 990, 4)
 

@@ -191,7 +191,7 @@ def test_the_best_weights_are_kept_and_validate_the_same(bert_folder: Path, tmp_
     settings = TrainerSettings(steps=12, learning_rate=2e-3, validate_every=2, mixed_precision=False)
     validation = Validation(small_corpus(), task.encoder)
     outcome = Trainer(task, task.encoder, tmp_path, settings, validate=measured(validation)).run()
-    series = outcome.history.validation("nDCG@10")["made"]
+    series = outcome.history.validation["made"]
     assert outcome.best_step == series.steps[series.values.argmax()] > 0
     best = load_trainable(str(outcome.folder), device="cpu", dtype=torch.float32)
     assert isinstance(best, TrainableEncoder)
