@@ -32,6 +32,7 @@ class Blocks:
         self.left_out: Counter[str] = Counter()
         self.opening = ""  # a line above the text that can be the title, where the source has no other
         self.pins: list[tuple[int, str]] = []  # as `Document.pins`
+        self.pages: list[int] = []  # where each begins, where the source has some
         self._parts: list[str] = []
         self._size = 0
         self._resumed: tuple[str, int] | None = None  # title and level of the section that the next block continues
@@ -81,6 +82,10 @@ class Blocks:
         if len(title) <= MAX_HEADING_CHARS:
             self.headings.append(Heading(title, level, start))
 
+    def start_page(self) -> None:
+        """Let the next block begin a page."""
+        self.pages.append(self._size + 2 if self._size else 0)
+
     def expect(self, text: str) -> None:
         """Note text of the source, taken independently of what is added."""
         self._source.append(text)
@@ -124,7 +129,7 @@ class Blocks:
             source=source,
             title=title,
             metadata=metadata,
-            pages=pages,
+            pages=pages or tuple(self.pages),
             left_out=self.left_out,
         )
         return replace(document, pins=tuple(self.pins)) if self.pins else document

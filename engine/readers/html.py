@@ -33,7 +33,7 @@ from engine.readers.markup import (
     words,
     write,
 )
-from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, too_large, without_encoded
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, too_large, without_encoded
 from engine.text.document import Document, MetadataValue, is_made_up_title
 from engine.text.headings import headings_of_lines
 
@@ -162,6 +162,7 @@ def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Elemen
                 text.tag = "p"
     _apply_styles(root)
     _mend_letters(root, blocks)
+    _set_print(root)
     _mark_centred(root)
     _mark_items(root)
     _mark_titles(root)
@@ -175,7 +176,10 @@ def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Elemen
         notes = [one for one in outside if not {main, *notes} & {one, *one.iterancestors()} and main not in one.iter()]
         frame = [main, *notes, *root.iter("head", "script", "style", "template")]
         markup.leave_outside(root, frame, reasons.PAGE_FRAME, blocks)
-    for part in (main, *notes):
+    pages = [one for one in main.iter("div") if one.get("class") == "ocr_page"]
+    for part in pages or (main, *notes):
+        if pages:
+            blocks.start_page()
         write(part, BOOK_GRAMMAR if is_of_book or part in notes else GRAMMAR, blocks)
     return root
 
@@ -265,6 +269,15 @@ def _mend_letters(root: Element, blocks: Blocks) -> None:
             continue
         if (place.text or "")[:1].islower() and not (element.tail or "").strip():
             place.text, element.text = letter + place.text, ""
+
+
+def _set_print(root: Element) -> None:
+    """Join the words that lines cut in the paragraphs of hOCR."""
+    for paragraph in root.iter("p", "div"):
+        if paragraph.get("class") == "ocr_par":
+            lines = [words(one) for one in paragraph if (one.get("class") or "").startswith("ocr")]
+            if " ".join(lines) == words(paragraph):
+                paragraph[:], paragraph.text = [], one_line(joined_words("\n".join(lines), was_set=True))
 
 
 def _mark_centred(root: Element) -> None:

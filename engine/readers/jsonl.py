@@ -336,6 +336,9 @@ def _add_text(blocks: Blocks, text: str, depth: int = 0) -> None:
     blocks.left_out[RUNNING_HEADS] += running.n_heads
     start = blocks.add(block)
     headings = centred_headings(block) if "\n" in block else []
+    if running.pages and not blocks.pages:
+        n_blank = len(running.text) - len(running.text.lstrip("\n"))
+        blocks.pages += [start + max(0, place - n_blank) for place in running.pages]
     if headings and ";base64," not in block:
         blocks.headings += [
             Heading(heading.title, heading.level + depth, start + heading.start) for heading in headings

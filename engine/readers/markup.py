@@ -26,6 +26,8 @@ MAX_DEPTH = 50  # deeper parts are read without their structure
 
 def mathml_text(formula: Element) -> str:
     """The text of a `math` element of MathML, on one line; its annotations are other notations of the same."""
+    if not len(formula) and "\\" in (formula.text or ""):  # TeX, as Marker writes it
+        return tex_text(formula.text)
     return one_line(_presented(formula, 0)) or _annotated(formula)
 
 

@@ -12,7 +12,7 @@ from statistics import median
 from typing import TypeAlias
 
 from engine.readers.pdf_lines import MIN_INITIAL, Line
-from engine.readers.text import CONTENT
+from engine.readers.text import CONTENT, STAMP
 from engine.text.cleaning import hyphen_of, is_unspaced
 from engine.text.headings import is_part_of_opinion, parse, roman_value
 
@@ -163,13 +163,6 @@ _MAX_DIGITS = 5
 _ROMAN = re.compile(r"[ivxlc]{1,7}")
 _EdgePlace: TypeAlias = tuple[str, float, int]  # mask, size, height on the page
 _PageNumber: TypeAlias = tuple[bool, int, int]  # is Arabic, number minus index of the page, height on the page
-
-
-STAMP = re.compile(  # of electronic filing
-    r"(?:Appellate\s|USCA\w{0,4}\s)?Case:?\s*#?\s*\d[\w:.-]{3,30},?\s"
-    r"(?:[^\n]{0,80}?\b(?:Document|Doc\b|Filed|Entry|Page)){2}[^\n]{0,60}\d$",
-    re.IGNORECASE,
-)
 
 
 def without_running_heads(lines: Sequence[Line]) -> list[Line]:

@@ -174,8 +174,8 @@ def _text_of_item(item: Mapping[str, Any]) -> str:
 
 
 def is_block_list(records: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether objects are the blocks of one document, as MinerU lists them."""
-    return all("type" in record and "page_idx" in record for record in records)
+    """Whether objects are the blocks of one document, as MinerU and Unstructured list them."""
+    return all("type" in record and not {"page_idx", "element_id"}.isdisjoint(record) for record in records)
 
 
 def of_block_list(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def of_block_list(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     sections: list[dict[str, Any]] = [{"text": ""}]
     title, furniture = "", []
-    for number, block in enumerate(blocks):
+    for number, block in enumerate(_of_unstructured(block) if "element_id" in block else block for block in blocks):
         text = str(block.get("text") or block.get("code_body") or "")
         if block["type"] in _PAGE_FURNITURE:
             furniture.append({"text": text})
@@ -204,6 +204,35 @@ def of_block_list(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     pictures = [{"type": "image"} for block in blocks if block["type"] == "image"]
     record = {"title": title, "sections": sections, "furniture": furniture, "pictures": pictures}
     return {name: value for name, value in record.items() if value}
+
+
+def _of_unstructured(element: Mapping[str, Any]) -> dict[str, Any]:
+    """An element of Unstructured as a block of MinerU."""
+    fields = element["metadata"] if isinstance(element.get("metadata"), dict) else {}
+    kind, rows = str(element["type"]), fields.get("text_as_html")
+    named = {"PageNumber": "page_number", "Formula": "equation"}.get(kind, kind.lower())
+    level = (fields.get("category_depth") or 0) + 1 if kind == "Title" else None
+    return {"type": named, "text": "" if rows else element.get("text"), "table_body": rows, "text_level": level}
+
+
+def _of_marker(block: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a document of Marker, whose blocks lie inside of each other and hold HTML."""
+    found: dict[str, list[Any]] = {"html": [], "furniture": [], "pictures": []}
+    todo = [block]
+    while todo:
+        block = todo.pop()
+        kind, page = str(block.get("block_type")), str(block.get("html") or "")
+        if kind in ("PageHeader", "PageFooter"):
+            found["furniture"].append({"text": page})
+        elif block.get("children"):
+            todo += reversed(block["children"])
+        elif kind in ("Picture", "Figure"):
+            found["pictures"].append({"type": kind})
+        else:
+            found["html"].append(page)
+    title = without_tags(_TAG.sub("", found["html"][0])) if found["html"] and found["html"][0].startswith("<h") else ""
+    record = {name: value for name, value in found.items() if value}
+    return record | {"title": title, "html": "\n".join(found["html"][bool(title) :])}
 
 
 def _lines(value: object) -> list[str]:
@@ -238,11 +267,7 @@ def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     if isinstance(record.get("documents"), list) and len(record["documents"]) == 1:  # a collection of BioC
         record = record["documents"][0] if is_bioc(record["documents"][0]) else record
     record = of_bioc(record) if is_bioc(record) else record
-    if record.get("schema_name") == "DoclingDocument":
-        try:
-            record = _of_docling(record)
-        except (AttributeError, TypeError) as error:
-            raise DocumentError("a part of the DoclingDocument is no object with the fields of its kind") from error
+    record = _of_blocks_or_pages(record)
     known = {"text", "sections", *TEXT_FIELDS, *_TITLES, *IDS}
     others = {
         key: _OWNER.sub("", _CAPITAL.sub("_", key).replace("-", "_").lower()) for key in record if key not in known
@@ -267,6 +292,25 @@ def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
+def _of_blocks_or_pages(record: dict[str, Any]) -> dict[str, Any]:
+    """A record of docling or Marker as one with fields of text, and the pages of olmOCR with form feeds between."""
+    children, attributes, text = (record.get(name) for name in ("children", "attributes", "text"))
+    first = children[0] if isinstance(children, list) and children else None
+    try:
+        if record.get("schema_name") == "DoclingDocument":
+            return _of_docling(record)
+        if isinstance(first, dict) and "block_type" in first:
+            return {key: value for key, value in record.items() if key in IDS} | _of_marker(record)
+    except (AttributeError, TypeError) as error:
+        raise DocumentError("a part of its document is no object with the fields of its kind") from error
+    spans = attributes.get("pdf_page_numbers") if isinstance(attributes, dict) else None
+    if not isinstance(spans, list) or not isinstance(text, str) or "\f" in text:
+        return record
+    starts = sorted(span[0] for span in spans if isinstance(span, list) and span and isinstance(span[0], int))
+    pages = (text[start:stop].strip("\n") for start, stop in pairwise([0, *starts[1:], len(text)]))
+    return record | {"text": "\f".join(pages)}
+
+
 def _annotated(text: str, annotations: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a text whose parts are marked by their places, as JSON inside of JSON."""
 
@@ -279,7 +323,7 @@ def _annotated(text: str, annotations: Mapping[str, Any]) -> dict[str, Any]:
             return []
 
     headings = sorted(places("sectionheader") + places("section_header"))
-    abstract, title = places("abstract"), places("title")
+    abstract, title, authors = places("abstract"), places("title"), places("author")
     body = [(start, stop) for start, stop in places("paragraph") if not any(a <= start < b for a, b in abstract)]
     if not body:
         return {}
@@ -287,7 +331,7 @@ def _annotated(text: str, annotations: Mapping[str, Any]) -> dict[str, Any]:
     sections = [text[slice(*headings[at - 1])] if at else "" for at in before]
     entries = places("bibentry") + places("bib_entry")
     unmarked = list(text)
-    for start, stop in (*headings, *abstract, *title[:1], *body, *entries):
+    for start, stop in (*headings, *abstract, *title[:1], *authors, *body, *entries):
         unmarked[start:stop] = " " * (stop - start)
     return {
         **({"title": text[slice(*title[0])]} if title else {}),
@@ -296,8 +340,9 @@ def _annotated(text: str, annotations: Mapping[str, Any]) -> dict[str, Any]:
             {"section": section, "text": text[start:stop]}
             for section, (start, stop) in zip(sections, body, strict=True)
         ],
-        "bib_entries": [{"place": place} for place in entries],
-        "unmarked": {"text": "".join(unmarked)},
+        **({"authors": [one_line(text[start:stop]) for start, stop in authors]} if authors else {}),
+        **({"bib_entries": [{"place": place} for place in entries]} if entries else {}),
+        "unmarked": [{"text": "".join(unmarked)}],
     }
 
 

@@ -49,6 +49,11 @@ _NAMED_PAGE = re.compile(
     r"|\S.*(?<!\s)\s{4,}+\[page \d{1,4}\]\s*",
     re.IGNORECASE,
 )
+STAMP = re.compile(  # of electronic filing
+    r"(?:Appellate\s|USCA\w{0,4}\s)?Case:?\s*#?\s*\d[\w:.-]{3,30},?\s"
+    r"(?:[^\n]{0,80}?\b(?:Document|Doc\b|Filed|Entry|Page)){2}[^\n]{0,60}\d$",
+    re.IGNORECASE,
+)
 _WORDS_OF_PROSE = 8
 _LINE_NUMBER = re.compile(r"(?P<feed>\f?)[ \t]{0,16}(?P<number>\d{1,2})(?:[ \t]{2,4}|[ \t]{5,}(?=\S)|[ \t]*$)")
 _LEAST_NUMBERED, _SHARE_NUMBERED = 20, 0.7  # lines of a page, and of all lines
@@ -107,7 +112,9 @@ def running_text(text: str) -> RunningText:
         )
     text, n_numbers = _without_line_numbers(text)
     pages = [page.split("\n") for page in text.split("\f")]
-    n_lines = sum(map(len, pages))
+    stamped = [{place for place, line in enumerate(page) if STAMP.match(line.strip())} for page in pages]
+    pages = [_closed_up(page, stamps) if stamps else page for page, stamps in zip(pages, stamped, strict=True)]
+    n_lines = sum(map(len, (*pages, *stamped)))
     pages = _without_heads(pages) if len(pages) > 1 else pages
     pages = pages if len(pages) >= _MIN_PAGES else [_without_interruptions(page) for page in pages]
     n_heads = n_lines - sum(map(len, pages))

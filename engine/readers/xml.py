@@ -39,7 +39,7 @@ from engine.readers.markup import (
     write,
 )
 from engine.readers.records import of_bioc
-from engine.text.cleaning import MAX_DOCUMENT_BYTES, one_line, too_large
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, too_large
 from engine.text.document import LEFT_OUT, Document, MetadataValue, Unreadable
 
 _KNOWN = frozenset(["akomaNtoso", "rfc", "bill", "resolution", "PubmedArticle"])  # roots
@@ -77,10 +77,12 @@ _REASONS = {
     **dict.fromkeys(["toc", "TOC", "tableOfContents", "table-of-contents", "index"], reasons.CONTENTS),
     **dict.fromkeys(["img", "graphic", "image", "svg", "imagedata"], reasons.FIGURES),
     **dict.fromkeys(["script", "style", "presentation"], ""),
+    "page-number": reasons.RUNNING_HEADS,
 }
 _OF_THE_FRONT = frozenset([
     "author", "authorgroup", "keyword", "keywordset", "area", "workgroup", "seriesInfo", "date",
 ])  # fmt: skip
+_LISTS = {"symbols": "ul", "numbers": "ol", "letters": "ol"}
 _PARTS = ("Year", "Month", "Day")
 _NAMES = ("ForeName", "GivenName", "LastName", "FamilyName", "CollectiveName")
 _PEOPLE = ("{*}info//{*}author", "{*}author/{*}name", ".//{http://purl.org/dc/elements/1.1/}creator")
@@ -95,6 +97,7 @@ _READERS: dict[str, Callable[[Element, str, str], Document]] = {
     "TEI.2": tei.read_tree,
     **dict.fromkeys(patents.ROOTS, patents.read_tree),
     **dict.fromkeys(_KNOWN, lambda *arguments: _read_any(*arguments)),
+    **dict.fromkeys(["alto", "PcGts"], lambda *arguments: _read_print(*arguments)),
 }
 _FLAT = {"opendocument": "odt", "xmlPackage": "docx"}  # modules of office documents in one file, by their namespaces
 _DECLARATION = re.compile(rb"<\?xml\s")
@@ -189,6 +192,48 @@ def _read_bioc(document: Element, doc_id: str, source: str) -> Document:
     return blocks.document(doc_id, source, title, {"id": words(document.find("id")), **record})
 
 
+def _read_print(root: Element, doc_id: str, source: str) -> Document:
+    """Read what a program recognised on pages, in ALTO or PAGE: blocks in their order, with words that lines cut."""
+    blocks = Blocks()
+    for page in root.iter("{*}Page"):
+        blocks.start_page()
+        links = (one.get("regionRef") or one.get("REF") for one in page.iterfind("{*}ReadingOrder//*"))
+        places = {link: place for place, link in enumerate(filter(None, links))}
+        parts = sorted(
+            page.iter("{*}TextBlock", "{*}TextRegion"), key=lambda one: places.get(one.get("id") or one.get("ID"), 9999)
+        )
+        for part in parts:
+            text = "\n".join(map(_line_of_print, part.iterfind("{*}TextLine"))) or _unicode(part)
+            text = joined_words(text, was_set=True)
+            if part.get("type") in ("header", "footer", "page-number"):
+                blocks.left_out[reasons.RUNNING_HEADS] += 1
+            elif part.get("type") == "heading":
+                blocks.add_heading(text, 1)
+            else:
+                blocks.add(text)
+    return blocks.document(doc_id, source, next((one.title for one in blocks.headings), ""), {})
+
+
+def _line_of_print(line: Element) -> str:
+    """A line; a word that ALTO gives whole stands where it begins."""
+    shown, kind = list[str](), ""
+    for part in line.iterchildren("{*}String", "{*}HYP", "{*}Word"):
+        if local_name(part) == "HYP":
+            shown[-1:] = [f"{word}-" if kind != "HypPart1" else word for word in shown[-1:]]
+            continue
+        kind, whole = part.get("SUBS_TYPE"), part.get("SUBS_CONTENT")
+        if whole and kind == "HypPart1":
+            shown.append(whole)
+        elif not (whole and kind == "HypPart2"):
+            shown.append(part.get("CONTENT") or _unicode(part))
+    return _unicode(line) or " ".join(shown)
+
+
+def _unicode(part: Element) -> str:
+    """The text of a part of PAGE, of which the first reading is the best."""
+    return next((one.text or "" for one in part.iterfind("{*}TextEquiv/{*}Unicode")), "")
+
+
 def _is_known(node: Element) -> bool:
     return local_name(node) in _READERS and "elsevier" not in node.tag  # whose articles are not JATS
 
@@ -235,6 +280,11 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
     metadata = _metadata(root)
     _write_attributes(root)
     _mend_numbers(root)
+    for element in root.iter("{*}content", "{*}chapeau", "{*}continuation", "{*}note"):
+        if local_name(element) == "note" and element.get("type") in ("footnote", "endnote"):  # of USLM
+            element.tag = "footnote"
+        elif local_name(element) != "note" and (element.text or "").strip():
+            element.tag = "text"
     lift(root, _NOTES, _PARAGRAPHS)
     join_numbers([one for one in root.iter(etree.Element) if local_name(one) in _NUMBERS], _HEADINGS)
     is_listed = local_name(root) in ("PubmedArticle", "entry")
@@ -330,9 +380,32 @@ def _write_attributes(root: Element) -> None:
     for paragraph in root.iter("{*}t"):
         if paragraph.get("hangText"):
             paragraph.text = f"{paragraph.get('hangText')} {(paragraph.text or '').lstrip()}"
-    for reference in root.iter("{*}xref", "{*}relref", "{*}contact"):
+    _mark_lists(root)
+    for reference in root.iter("{*}xref", "{*}relref", "{*}contact", "{*}eref"):
         shown = reference.get("fullname") or (f"[{target}]" if (target := reference.get("target")) else "")
         reference.text = reference.text if words(reference) else shown
+
+
+def _mark_lists(root: Element) -> None:
+    """Name the lists and tables of RFCs of version 2, and the notes of CAP, as later ones do."""
+    for items in root.iter("{*}list"):
+        kind = _LISTS.get(style := items.get("style") or "", "ol" if style.startswith("format") else "")
+        for item in items.iterchildren("{*}t") if kind else ():
+            item.tag = "li"
+        items.tag = kind or items.tag
+        items.set("type", style[6:].strip() if style.startswith("format") else "a" if style == "letters" else "1")
+    for table in root.iter("{*}texttable"):
+        cells = [*table.iterchildren("{*}ttcol", "{*}c")]
+        n_columns = sum(local_name(cell) == "ttcol" for cell in cells)
+        for start in range(0, len(cells), n_columns or 1):
+            row = etree.Element("tr")
+            cells[start].addprevious(row)
+            for cell in cells[start : start + (n_columns or 1)]:
+                cell.tag = "td"
+                row.append(cell)
+    for note in root.iter("{*}footnote"):
+        if note.get("label") and len(note):
+            note[0].text = f"{note.get('label')} {note[0].text or ''}"
 
 
 def _mend_numbers(root: Element) -> None:
@@ -414,7 +487,9 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         verbatim=_VERBATIM,
         heading=heading,
         left_out=left_out,
-        is_raised=lambda element: local_name(element) in ("sup", "superscript", "SU"),
+        is_raised=lambda element: (
+            local_name(element) in ("sup", "superscript", "SU", "footnotemark") or element.get("class") == "footnoteRef"
+        ),
         sections=frozenset(sections),
         words=frozenset(["cref"]),
         ordered=_ordered,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from engine.readers import pdf
@@ -95,3 +97,78 @@ def test_characters_of_a_page_that_no_line_has_are_counted(monkeypatch: pytest.M
     assert document_of("a.pdf", data).left_out == {}
     monkeypatch.setattr(pdf.Flow, "text", "Half of a page that anybody can read")
     assert document_of("a.pdf", data).left_out["unexplained_words"] > 100
+
+
+_ALTO = (
+    "<alto><Layout><Page><TextBlock><TextLine><String CONTENT='Old'/><SP/><String CONTENT='wa' SUBS_TYPE='HypPart1' "
+    "SUBS_CONTENT='water'/><HYP CONTENT='-'/></TextLine><TextLine><String CONTENT='ter' SUBS_TYPE='HypPart2' "
+    "SUBS_CONTENT='water'/><String CONTENT='jud'/><HYP CONTENT='-'/></TextLine><TextLine><String CONTENT='ges.'/>"
+    "</TextLine></TextBlock></Page><Page><TextBlock><TextLine><String CONTENT='Two.'/></TextLine></TextBlock></Page>"
+    "</Layout></alto>"
+)
+_REGIONS = (
+    "<PcGts><Page><ReadingOrder><RegionRefIndexed regionRef='b'/><RegionRefIndexed regionRef='a'/></ReadingOrder>"
+    "<TextRegion type='header' id='c'><TextEquiv><Unicode>Head</Unicode></TextEquiv></TextRegion><TextRegion id='a'>"
+    "<TextEquiv><Unicode>Two.</Unicode></TextEquiv></TextRegion><TextRegion id='b'>{}</TextRegion></Page></PcGts>"
+).format("".join(f"<TextLine><TextEquiv><Unicode>{line}</Unicode></TextEquiv></TextLine>" for line in (
+    "Old water jud-", "ges.")))  # fmt: skip
+_HOCR = "".join(
+    f"<div class='ocr_page'><p class='ocr_par'>{lines}</p></div>"
+    for lines in ("<span class='ocr_line'><i>Old water jud-</i></span>\n<span class='ocr_line'>ges.</span>", "Two.")
+)
+_MARKER = {"children": [{"block_type": "Page", "children": [
+    {"block_type": "PageHeader", "html": "<p>Head</p>"}, {"block_type": "SectionHeader", "html": "<h1>Silt</h1>"},
+    {"block_type": "Text", "html": "<p>Old <math>\\frac{a}{b}</math></p>"}, {"block_type": "Figure"}]}]}  # fmt: skip
+_ELEMENTS = [{"type": kind, "element_id": kind, "text": text, "metadata": {"text_as_html": rows}}
+             for kind, text, rows in (
+    ("Title", "Silt", ""), ("Header", "Head", ""), ("NarrativeText", "Old", ""), ("Table", "1 2",
+     "<table><tr><td>1</td><td>2</td></tr></table>"))]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text", "n_pages", "left_out"),
+    [
+        ("a.xml", _ALTO, "Old water judges. Two.", 2, {}),
+        ("a.xml", _REGIONS, "Old water judges. Two.", 1, {"running_heads": 1}),
+        ("a.html", _HOCR, "Old water judges. Two.", 2, {}),
+        ("a.json", json.dumps(_MARKER), "Silt Old a/b", 0, {"running_heads": 1, "figures": 1}),
+        ("a.json", json.dumps(_ELEMENTS), "Silt Old 1 | 2", 0, {"running_heads": 1}),
+        ("a.jsonl", json.dumps({"id": "a", "text": "One.\nTwo.", "attributes": {"pdf_page_numbers": [[0, 5, 1],
+         [5, 9, 2]]}}),
+         "One. Two.", 2, {}),
+    ],
+    ids=["alto", "page", "hocr", "marker", "unstructured", "olmocr"],
+)  # fmt: skip
+def test_what_programs_recognise_on_pages_is_one_document(
+    name: str, data: str, text: str, n_pages: int, left_out: dict[str, int]
+) -> None:
+    document = document_of(name, data)
+    assert " ".join(document.text.split()) == text
+    assert [document.text[place:].split()[0] for place in document.pages] == ["Old", "Two."][:n_pages] or n_pages == 2
+    assert (len(document.pages), document.left_out) == (n_pages, left_out)
+
+
+_STAMPS = "Case: 21-1234     Document: 45     Page: {}     Date Filed: 07/09/2021"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text", "left_out"),
+    [
+        ("a.txt", f"The lease\n\n{_STAMPS.format(2)}\n\nis void.\n\f{_STAMPS.format(3)}\n\nIt leaks.",
+         "The lease is void. It leaks.", {"running_heads": 2}),
+        ("a.xml", "<rfc><middle><section title='Flow'><t>See <eref target='u:x'/>:<list style='numbers'><t>one</t>"
+         "</list><list style='format (%c)'><t>two</t></list></t>"
+         "<texttable><ttcol>Site</ttcol><ttcol>cm</ttcol><c>Goole</c>"
+         "<c>3</c></texttable></section></middle></rfc>", "Flow See [u:x]: 1. one (a) two Site | cm Goole | 3", {}),
+        ("a.xml", "<bill><main><section><content>A toll<ref class='footnoteRef'>1</ref><note type='footnote'><num>1"
+         "</num> So in original.</note> is due.</content></section></main></bill>",
+         "A toll^1 is due. 1 So in original.", {}),
+        ("a.xml", "<casebody><opinion><p>The lease<footnotemark>1</footnotemark> is <page-number>*12</page-number>void."
+         "</p><footnote label='1'><p>A note.</p></footnote></opinion></casebody>", "The lease^1 is void. 1 A note.",
+         {"running_heads": 1}),
+    ],
+    ids=["stamps", "rfc", "uslm", "cap"],
+)  # fmt: skip
+def test_furniture_notes_and_lists_of_other_formats(name: str, data: str, text: str, left_out: dict[str, int]) -> None:
+    document = document_of(name, data)
+    assert (" ".join(document.text.split()), document.left_out) == (text, left_out)
