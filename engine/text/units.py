@@ -42,7 +42,8 @@ _BORDER = re.compile(
     r"|(?P<preamble>\b(?:compris(?:ing|es?)|consist(?:ing|s)(?:\s+essentially)?\s+of|includ(?:ing|es)|contain(?:ing|s)"
     r"|having|characteri[sz]ed\s+(?:in\s+that|by)|the\s+improvement\s+(?:comprising|wherein)"
     r"|umfass(?:end|t)|aufweisend|enthaltend|bestehend\s+aus|dadurch\s+gekennzeichnet,?\s+dass|gekennzeichnet\s+durch"
-    r"|caractérisée?\s+(?:en\s+ce\s+que|par)|comprenant)\b)(?P<colon>[ \t]*:)?"
+    r"|caractérisée?\s+(?:en\s+ce\s+que|par)|comprenant)\b)(?:\s+(?:(?:the|die|les)\s+)?(?:following\s+|folgenden?\s+)?"
+    r"(?:steps(?:\s+of)?|Schritte|étapes(?:\s+suivantes)?)\b)?(?P<colon>[ \t]*:)?"
     r"|,\s*(?=(?P<clause>wherein|whereby|wobei|worin|dans\s+lequel|dans\s+laquelle)\b)",
     re.IGNORECASE,
 )

@@ -278,8 +278,10 @@ def test_sections_stay_as_they_are_and_sentences_become_sections() -> None:
          ["1. Pumpe, dadurch gekennzeichnet, dass", "sie leckt,", "wobei sie ruht."]),
         ("1. A method comprising:\n\n(a) reading;\n\n(b) writing.",
          ["1. A method comprising:", "(a) reading;", "(b) writing."]),
+        ("1. A method, which includes\nthe following steps: reading; writing.",
+         ["1. A method, which includes\nthe following steps:", "reading;", "writing."]),
     ],
-    ids=["list", "characterised", "dependent", "german", "steps"],
+    ids=["list", "characterised", "dependent", "german", "steps", "following"],
 )  # fmt: skip
 def test_an_element_is_the_preamble_or_a_limitation(claim: str, elements: list[str]) -> None:
     found = divide_by(make_document("d", [("Claims", claim)]), Unit.ELEMENT)
