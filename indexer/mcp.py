@@ -207,19 +207,19 @@ def mcp_server(
     offered: list[Callable[..., dict[str, Any]]] = [tools.describe_index, tools.search_text, tools.search_similar]
     offered += [tools.read_document, *([] if files is None else [tools.search_file])]
     for function in offered:
-        server.tool(annotations=_READ_ONLY)(_with_named_errors(function))
+        server.tool(annotations=_READ_ONLY)(_with_named_errors(function, opened.snapshot.folder))
     return server
 
 
-def _with_named_errors(function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """Wrap a tool so that its `EngineError`s are sent to the model, which can correct its call."""
+def _with_named_errors(function: Callable[..., dict[str, Any]], index: Path) -> Callable[..., dict[str, Any]]:
+    """Wrap a tool so that its `EngineError`s, which name the index without its folder, are sent to the model."""
 
     @functools.wraps(function)
     def named(*arguments: Any, **values: Any) -> dict[str, Any]:  # noqa: ANN401
         try:
             return function(*arguments, **values)
         except EngineError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(str(error).replace(str(index), index.name)) from error
 
     named.__signature__ = _signature(function)  # type: ignore[attr-defined]
     return named

@@ -48,7 +48,7 @@ def test_tools_have_bounds_give_the_hits_and_errors_with_the_next_step(index: In
         assert [(hit["doc_id"], hit["score"]) for hit in found["hits"]] == expected
         failed = await client.call_tool("read_document", {"doc_id": "nope"})
         assert failed.is_error
-        folder = index.snapshot.folder
+        folder = index.snapshot.folder.name
         message = f"no document 'nope' among 60 in {folder}; list them: longmatch show {folder} --documents"
         assert failed.content[0].text.endswith(message)
 
