@@ -4,6 +4,7 @@ The sentences are chosen together: the pair with the most shared weight over the
 
     sum of the contributions of the terms that both have / sqrt(number of words of both)
 
+Strong terms without a content word count nothing here: words of grammar alone choose no sentence.
 A stock sentence of the query is worth a tenth, so that it is quoted only where little else matches. Set phrases of
 patents within other sentences, as "the present invention", count nothing here, and their words are neither marked nor
 listed.
@@ -123,6 +124,9 @@ class Quotes:
         keys, self._weights = terms.keys[order], terms.contributions[order]
         self._terms = dict(zip(keys.tolist(), range(len(keys)), strict=True))
         self._is_strong = self._weights >= LEAST_MARKED * float(self._weights.max(initial=0.0))
+        strong = hit.breakdown.terms[: int(self._is_strong.sum())]
+        self._carrying = self._weights.copy()  # no words of grammar, which choose no sentence
+        self._carrying[[self._terms[term.key] for term in strong if content_of(term.term, self._language) is None]] = 0
         self._sides = tuple(_Side(places, keys) for places in hit.places)
 
     def of(self, pair: SectionPair) -> tuple[Quote, Quote]:
@@ -133,7 +137,7 @@ class Quotes:
         worth = np.ones(len(parts[0].sizes))
         if self._stock:
             worth[[at for at in range(len(worth)) if self.stock_of(parts[0].span(at))]] = _OF_STOCK
-        common, *chosen = _best_pair(parts[0], parts[1], self._weights, worth)
+        common, *chosen = _best_pair(parts[0], parts[1], self._carrying, worth)
         is_marked = self._is_marked(common)
         mine, theirs = (
             self._quote(section.text, part, at, is_marked)
@@ -346,12 +350,12 @@ def _best_pair(
     columns[mine.terms] = 1
     columns[theirs.terms] |= 2
     terms = np.flatnonzero(columns == 3)
-    if not len(terms):
+    if not weights[terms].any():
         first, second = (
             int(np.argmax((mine.sizes >= _FEWEST_WORDS) * worth)),
             int(np.argmax(theirs.sizes >= _FEWEST_WORDS)),
         )
-        return terms, first, second
+        return terms[:0], first, second
     columns[:] = -1
     columns[terms] = np.arange(len(terms))
     has = [_incidence(side, columns, len(terms)) for side in (mine, theirs)]

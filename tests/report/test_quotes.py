@@ -155,6 +155,13 @@ def test_sentences_are_chosen_together() -> None:
     assert target.text == "Trout swim upstream at night, and herons see them."
 
 
+def test_words_of_grammar_choose_no_sentence() -> None:
+    ((query, target),) = quotes_of(
+        "However, we also show how. A heron was there.", "However, we also show how. My heron sat.", "english"
+    )
+    assert (query.text, target.text) == ("A heron was there.", "My heron sat.")
+
+
 def test_bare_numbers_function_words_and_weak_words_are_neither_marked_nor_listed() -> None:
     text = "We also show how herons hunt."
     ((query, _),) = quotes_of(text, f"How do herons hunt? {text}", "english")
