@@ -186,7 +186,8 @@ def _reasons(before: Values, after: Values) -> Iterator[str]:
 def _index_reasons(old: Values, new: Values) -> Iterator[str]:
     for name, label in (("n_documents", "documents"), ("generation", "generation")):
         if old.get(name) != new.get(name):
-            yield f"{label}: {old.get(name)}, now {new.get(name)}"
+            before, now = ("none" if state.get(name) is None else f"{state[name]:,}" for state in (old, new))
+            yield f"{label}: {before}, now {now}"
     if old.get("fingerprint") != new.get("fingerprint"):
         yield f"index: fingerprint {str(old.get('fingerprint'))[:12]}, now {str(new.get('fingerprint'))[:12]}"
 

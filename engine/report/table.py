@@ -170,7 +170,8 @@ def no_hits(result: Result) -> str:
         return "no document was searched: the index is empty, or the filter leaves none"
     least = None if result.provenance is None else result.provenance.parameters.get("least")
     if result.n_found and least is not None:
-        return "no hit on this page reaches the least score of the search"
+        least = "that of unrelated documents" if least == "auto" else f"{least:g}"
+        return f"no hit on this page reaches the least score of the search, {least}"
     if result.n_found:
         return f"past the end: {result.n_found:,} documents match; take a smaller offset"
     return "no document matches: none shares a word or a passage with the query"
