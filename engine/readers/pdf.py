@@ -225,7 +225,7 @@ _MARKS = frozenset(
     ]
 )  # fmt: skip
 _COLUMN = 3.0  # times its width, at least, is the height of a column of vertical writing
-_SHARE_OF_COLUMNS = 0.6  # of the texts of a page
+_SHARE_OF_COLUMNS, _SHARE_TURNED = 0.6, 0.9  # of the texts of a page
 _BETWEEN_COLUMNS = re.compile(r"(?<=[^\x00-\u2fff]) (?=[^\x00-\u2fff])")
 _SHARE_SILENT = 0.5  # of the characters that are read
 _MIN_PAGE_CHARS = 100  # a page of print has thousands
@@ -426,6 +426,7 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
     page = pdf[number]
     try:
         is_vertical = _lay_columns_down(page)
+        is_turned = not is_vertical and _turn_upright(page)
         text_page = page.get_textpage()
         try:
             n_chars = text_page.count_chars()
@@ -449,7 +450,7 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
                 found.lines[:] = [replace(line, text=_BETWEEN_COLUMNS.sub("", line.text)) for line in found.lines]
                 if all(before.y < line.y for before, line in pairwise(found.lines)):
                     found.lines.reverse()
-            elif outside := [line for line in found.lines if _is_outside(line, page.get_bbox())]:
+            elif not is_turned and (outside := [one for one in found.lines if _is_outside(one, page.get_bbox())]):
                 extract.hidden.extend(line.text for line in outside)
                 found.lines[:] = [line for line in found.lines if line not in outside]
             if _n_printed(found.lines) < _MIN_PAGE_CHARS and _is_picture(page, objects):
@@ -480,6 +481,23 @@ def _lay_columns_down(page: _Pdf) -> bool:
         return False
     for one in texts:
         pdfium.FPDFPageObj_Transform(one, 0, 1, -1, 0, page.get_height(), 0)
+    return True
+
+
+def _turn_upright(page: _Pdf) -> bool:
+    """Turn a page whose texts run upwards or downwards, such as a wide table; whether it is such a page."""
+    texts = [one for one in _objects(page) if pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_TEXT]
+    matrix, rising = pdfium.FS_MATRIX(), Counter[float]()
+    for one in texts:
+        if pdfium.FPDFPageObj_GetMatrix(one, matrix) and abs(matrix.b) > abs(matrix.a):
+            rising[math.copysign(1, matrix.b)] += 1
+    sign, n_turned = next(iter(rising.most_common(1)), (0, 0))
+    if n_turned < _SHARE_TURNED * max(1, len(texts)):
+        return False
+    place = (0, max(page.get_size())) if sign > 0 else (max(page.get_size()), 0)
+    for one in texts:
+        pdfium.FPDFPageObj_Transform(one, 0, -sign, sign, 0, *place)
+    page.set_rotation(0)
     return True
 
 

@@ -184,7 +184,7 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
     on_many = {mask for mask, n_pages in counts.items() if n_pages >= enough}
     nearby, counting = _repeated_nearby(edges), _counting(edges)
     alone = _counting_alone(pages)
-    of_two = _on_both(pages, size) if len(pages) == 2 else frozenset()
+    of_two = _on_both(pages[-2:], size) if len(pages) in (2, 3) else frozenset()
     kept: list[Line] = []
     part = ""
     for page in pages:

@@ -326,8 +326,9 @@ def split_rows(
             if median(gutter - gap[0] for gap in split.values()) > _MOST_EMPTY * (gutter - left):
                 return rows
             others = {
-                at: gap for at in wide if at not in split for gap in _gaps(text_page, rows[at][0], characters)
-                if gutter - 0.1 < gap[1] < gutter + _GUTTER_SHIFT
+                at: gap for at, (line, is_turned) in enumerate(rows)
+                if at not in split and not is_turned and line.left < gutter < line.right
+                for gap in _gaps(text_page, line, characters) if gutter - 0.1 < gap[1] < gutter + _GUTTER_SHIFT
             }  # fmt: skip
             return list(_by_columns(text_page, rows, split | others, gutter, characters, most - 1))
     return rows
@@ -397,7 +398,11 @@ def _with_one_left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool
 def _gaps(text_page: _TextPage, line: Line, characters: str) -> list[_Gap]:
     """The spaces of a line that are wider than a word space."""
     places = (line.start + match.start() for match in re.finditer(" ", characters[line.start : line.stop]))
-    gaps = ((_right(text_page, place - 1), _origin(text_page, place + 1)[0], place) for place in places)
+    gaps = [(_right(text_page, place - 1), _origin(text_page, place + 1)[0], place) for place in places]
+    if _RIGHT_TO_LEFT.search(line.text):
+        width = text_page.page.get_width()
+        ends = ((_origin(text_page, place - 1)[0], _right(text_page, place + 1), place) for _, _, place in gaps)
+        gaps = [(width - right, width - left, place) for right, left, place in ends]
     return [gap for gap in gaps if gap[1] - gap[0] >= _LEAST_GAP * line.size]
 
 
@@ -430,6 +435,10 @@ def _by_columns(
 ) -> Iterator[tuple[Line, bool]]:
     lefts: list[tuple[Line, bool]] = []
     rights: list[tuple[Line, bool]] = []
+
+    def both() -> list[tuple[Line, bool]]:
+        return [row for side in (lefts, rights) for row in split_rows(text_page, side, characters, most)]
+
     for at, row in enumerate(rows):
         line = row[0]
         if at in split:
@@ -441,9 +450,9 @@ def _by_columns(
         elif (lefts or rights or at in laced) and line.right < gutter:
             lefts.append(row)
         else:
-            yield from (*lefts, *split_rows(text_page, rights, characters, most), row)
+            yield from (*both(), row)
             lefts, rights = [], []
-    yield from (*lefts, *split_rows(text_page, rights, characters, most))
+    yield from both()
 
 
 def _lines(text_page: _TextPage, characters: str, page: int, *, is_laid: bool) -> Iterator[tuple[Line, bool]]:
@@ -497,14 +506,17 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     shown = expanded(_with_raised_marks(text_page, text, start, with_letters=page == 0).strip())
     samples = sorted({after_number, (after_number + last) // 2, last_of_text})
     sizes = sorted(_size(text_page, index) for index in samples)
-    left, y = _origin(text_page, first)
+    (left, y), right = _origin(text_page, first), _right(text_page, last)
+    if right < left and _RIGHT_TO_LEFT.search(shown):  # as if it ran from left to right
+        width = text_page.page.get_width()
+        left, right = width - _right(text_page, first), width - _origin(text_page, last)[0]
     size = round(sizes[len(sizes) // 2], 1)
     is_note = shown[0].isdigit() and _size(text_page, first) < _RAISED_SIZE * size
     return Line(
         text=without_gaps(_GLUED_MARK.sub(r"\1 ", shown) if is_note else shown),
         page=page,
         left=left,
-        right=_right(text_page, last),
+        right=right,
         y=y,
         size=size,
         is_bold=all(_is_bold(text_page, index) for index in samples),

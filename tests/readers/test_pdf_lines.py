@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from engine.errors import DocumentError
 from engine.readers.pdf import read
 from engine.readers.pdf_lines import Line, rejoined
-from tests.readers.made_pdf import pdf_of_contents, pdf_of_shapes
+from tests.readers.made_pdf import HELVETICA, pdf_of_contents, pdf_of_shapes, stream
 
 FILLER = [b"and the text goes on in a font of shapes that still says which letters they are"] * 3
 SHAPES = bytes(range(0x21, 0x40))  # codes that are signs and digits
@@ -67,3 +69,39 @@ def test_other_lines_stay_apart() -> None:
         part("ated", 291, 300, 676, page=1),
     ]  # fmt: skip
     assert rejoined(lines) == lines
+
+
+def rows_of(columns: list[tuple[str, int, int]], n_rows: int, turn: str = "") -> bytes:
+    """Content that goes row by row through columns: a word of each line, where it starts, and the lines."""
+    shown = [
+        f"BT /F1 9 Tf {x} {700 - 12 * row} Td ({word}{row:02} and the gate goes on) Tj ET\n"
+        for row in range(n_rows)
+        for word, x, n_lines in columns
+        if row < n_lines
+    ]
+    return f"{turn}\n{''.join(shown)}".encode()
+
+
+_TWO, _THREE = [("left", 60, 12), ("right", 240, 12)], [("a", 60, 14), ("b", 190, 14), ("c", 420, 10)]
+_HEBREW = HELVETICA.replace(b">>", b"/ToUnicode 4 0 R >>")
+_LETTERS = b"1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfrange <61> <7a> <05d0> endbfrange"
+
+
+@pytest.mark.parametrize(
+    ("content", "font", "first"),
+    [
+        (rows_of(_THREE, 14), HELVETICA, ["a", "b", "c"]),
+        (rows_of(_TWO, 12, "0 1 -1 0 800 0 cm"), HELVETICA, ["left", "right"]),
+        (rows_of(_TWO, 12, "0 -1 1 0 -100 800 cm"), HELVETICA, ["left", "right"]),
+        (rows_of(_TWO, 12), _HEBREW, ["right", "left"]),
+    ],
+    ids=["three columns", "running up", "running down", "from right to left"],
+)
+def test_columns_whose_content_goes_by_rows_are_read_in_turn(content: bytes, font: bytes, first: list[str]) -> None:
+    text = read(pdf_of_contents([content], font, [stream(_LETTERS)]), "a", "a.pdf").text
+    words = {name: name if font == HELVETICA else "".join(chr(ord(one) - 0x61 + 0x5D0) for one in name)[::-1]
+             for name in first}  # fmt: skip
+    patterns = [rf"(?<!\w)(?:\d\d)?{words[name]}(?:\d\d)?\b" for name in first]
+    places = [[match.start() for match in re.finditer(pattern, text)] for pattern in patterns]
+    assert all(len(found) >= 10 for found in places)
+    assert [place for found in places for place in found] == sorted(place for found in places for place in found)
