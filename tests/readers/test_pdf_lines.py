@@ -82,7 +82,7 @@ def rows_of(columns: list[tuple[str, int, int]], n_rows: int, turn: str = "") ->
     return f"{turn}\n{''.join(shown)}".encode()
 
 
-_TWO, _THREE = [("left", 60, 12), ("right", 240, 12)], [("a", 60, 14), ("b", 190, 14), ("c", 420, 10)]
+_TWO, _THREE = [("left", 60, 12), ("right", 240, 12)], [("a", 60, 14), ("b", 190, 14), ("c", 350, 10)]
 _HEBREW = HELVETICA.replace(b">>", b"/ToUnicode 4 0 R >>")
 _LETTERS = b"1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfrange <61> <7a> <05d0> endbfrange"
 
