@@ -192,10 +192,13 @@ class Quotes:
         return chosen[:N_TERMS]
 
     def _whole(self, term: TermPart) -> TermPart:
-        """The word of the target around a term of katakana or Hangul: "ポンプ" for "ンプ"."""
-        if not _LETTERS.fullmatch(term.term) or term.key not in self._terms:
+        """The words of a term, "文字" for "な文字を", or the word of katakana or Hangul around it: "ポンプ"."""
+        if not term.term.isalpha():  # words with blanks or signs between them
             return term
-        text, place = self._hit.document.text, self._sides[1].first_place(self._terms[term.key])
+        core = content_of(term.term, self._language) or Span(0, len(term.term))
+        if not _LETTERS.fullmatch(term.term, core.start, core.stop) or term.key not in self._terms:
+            return replace(term, term=term.term[core.start : core.stop])
+        text, place = self._hit.document.text, self._sides[1].first_place(self._terms[term.key]) + core.start
         word = next(
             (word for word in _LETTERS.finditer(text, max(0, place - _LONGEST_WORD)) if word.end() > place), None
         )

@@ -204,6 +204,7 @@ def test_of_terms_with_a_common_word_one_is_listed_and_none_with_a_numeral_leads
 def test_listed_words_of_katakana_and_hangul_are_no_halves_of_words() -> None:
     for mine, theirs, word, halves in (
         ("ポンプを点検する。", "管理者はポンプを定期に点検する。", "ポンプ", {"ポン", "ンプ"}),
+        ("余分な文字を消す。", "不要な文字を消す。", "文字", {"な文字を", "文字を", "な文字"}),
         ("배관을 정기적으로 점검한다.", "관리자는 정기적으로 기록한다.", "정기적으로", {"정기", "기적으로", "적으로"}),
     ):
         document, hit, language = compared(mine, theirs)
