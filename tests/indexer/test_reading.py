@@ -254,7 +254,7 @@ def test_hostile_documents_do_not_stop_a_run(tmp_path: Path, hostile: None) -> N
     arguments = ["index", tmp_path / "x.lm", tmp_path / "in", "--encode", "none", "--language", "english", *limits]
     result = CliRunner().invoke(main, [str(one) for one in arguments])
     assert result.exit_code == 3, result.output
-    assert result.stdout.startswith("45 added, 0 replaced, 0 unchanged, 0 removed, 5 failed;")
+    assert result.stdout.startswith("45 added, 0 replaced, 0 unchanged, 0 removed, 5 failed in ")
     failures = CliRunner().invoke(main, ["show", str(tmp_path / "x.lm"), "--failures", "--json"])
     assert {Path(one["source"]).name: one["reason"] for one in json.loads(failures.stdout)} == {
         f"{at}9{suffix}": REASONS[suffix] for at, suffix in enumerate(harm)
