@@ -217,6 +217,7 @@ _MAX_PAGE_CHARS = 1_000_000
 _MAX_PAGE_OBJECTS = 100_000  # of a page, that are searched for pictures
 _MAX_ANNOTATIONS, _MAX_VALUE_BYTES = 10_000, 200_000  # of a page, and of a value
 _WRITTEN = frozenset([pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX])
+_TICKED = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
 _MARKS = frozenset(
     [
         pdfium.FPDF_ANNOT_TEXT, pdfium.FPDF_ANNOT_HIGHLIGHT, pdfium.FPDF_ANNOT_UNDERLINE, pdfium.FPDF_ANNOT_SQUIGGLY,
@@ -548,16 +549,18 @@ def _is_comment(annotation: _Pdf) -> bool:
 
 
 def _value(pdf: _Pdf, annotation: _Pdf) -> str:
-    """The text of a typed note, or the value of a field of text or of a choice; "" for anything else."""
+    """The text of a typed note, the value of a field of text or of a choice, or of a box with a tick; else ""."""
     kind = pdfium.FPDFAnnot_GetSubtype(annotation)
     if kind == pdfium.FPDF_ANNOT_FREETEXT:
         return _string(partial(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents"))
     if kind != pdfium.FPDF_ANNOT_WIDGET:
         return ""
     form = pdf.formenv
-    if form is None or pdfium.FPDFAnnot_GetFormFieldType(form, annotation) not in _WRITTEN:
-        return ""
-    return _string(partial(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation))
+    field_type = pdfium.FPDFAnnot_GetFormFieldType(form, annotation) if form is not None else None
+    if field_type in _TICKED and pdfium.FPDFAnnot_IsChecked(form, annotation):
+        value = _string(partial(pdfium.FPDFAnnot_GetFormFieldExportValue, form, annotation))
+        return "\u2612" if value.lower() in ("", "on", "yes", "1", "true") else value
+    return _string(partial(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)) if field_type in _WRITTEN else ""
 
 
 def _string(get: Callable[[Any, int], int]) -> str:

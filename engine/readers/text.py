@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers.encoding import decode
-from engine.readers.fields import case_fields, case_name, split_names, typed_scalar
+from engine.readers.fields import case_fields, case_name, dated, split_names, typed_scalar
 from engine.text.cleaning import joined_words, without_encoded, without_gaps, without_invisible, without_readings
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
 from engine.text.headings import (
@@ -83,6 +83,7 @@ _STAR = re.compile(
     r"|\u2605(?P<star>\d{1,4})(?!\d)|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]|\.\s))"
     r"(?P<after>[ \t\n]*)"
 )
+_PAGE_TAG = re.compile(r"^<PAGE>[ \t]*\d*[ \t]*\n", re.MULTILINE)  # in filings of the SEC
 _STRUCK_OVER = re.compile(r".\x08(?!_)|\x08_|\x1b\[[\d;?]{0,20}[A-Za-z]")  # by a printer or a terminal
 
 
@@ -105,6 +106,7 @@ def without_star_pages(text: str) -> tuple[str, int]:
 def running_text(text: str) -> RunningText:
     """Leave out running heads and page numbers, and join the sentences and words that pages and lines cut."""
     text = _STRUCK_OVER.sub("", text) if "\x08" in text or "\x1b" in text else text
+    text = _PAGE_TAG.sub("\f", text) if "<PAGE>" in text else text
     text, n_stars = without_star_pages(without_gaps(without_invisible(text)))
     if "\n" not in text:
         return RunningText(
@@ -377,6 +379,7 @@ def _interrupts(lines: Sequence[str], block: Sequence[int]) -> bool:
 
 _FIELD = re.compile(r"([A-Z][A-Za-z-]{1,30}):[ \t]+(\S.*)")
 _BOOK, _BOOK_FIELD = re.compile("Project Gutenberg"), re.compile(r"^(Title|Author|Language): (\S.*)", re.MULTILINE)
+_PATENT_NUMBER = re.compile(r"(?:Patent:? |Publication:? )?[A-Z]{2}[ -]?[\d,/ -]{6,20}(?: ?[A-Z]\d?)?")
 _COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
 _AUTHORS = ("author", "authors")
 
@@ -409,6 +412,7 @@ def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Docume
     metadata: dict[str, MetadataValue] = {
         name: typed_scalar(value) for name, value in fields.items() if name not in ("title", "subject", *_AUTHORS)
     }
+    metadata |= dated(fields.get("date", ""))
     if names := [name for field in _AUTHORS for name in split_names(fields.get(field, ""))]:
         metadata["authors"] = [*names]
     case = case_name(text)
@@ -459,6 +463,8 @@ def _title(text: str) -> str:
         if len(lines) in (1, 2) and not _COLUMNS.search(block.strip()):
             title = " ".join(line.strip(" \t#*=") for line in lines)
             if names_part(title) or is_contents_line(lines[0]) or ((number := parse(title)) and not number.title):
+                continue
+            if _PATENT_NUMBER.fullmatch(title):
                 continue
             return title if could_be_title(title) else ""
         if not all(_COLUMNS.search(line.strip()) for line in lines[:1]):

@@ -282,3 +282,20 @@ def test_lines_that_make_up_most_of_a_text_are_no_running_heads() -> None:
         f"{number}. {title}\n\n{body}\n\n" for number, (title, body) in enumerate(zip(titles, bodies, strict=True), 1)
     )
     assert document_of("a.txt", text).text.split() == text.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "pages", "fields"),
+    [
+        ("FORM 10-K\n\nWe run locks.\n\n<PAGE>\n\nIce is a risk.\n", "FORM 10-K", 2, {}),
+        ("US 10,000,001 B2\n\nPump with seal\n\nAbstract\n\nA pump.\n", "Pump with seal", 0, {}),
+        ("Subject: Locks\nDate: Fri, 9 Jul 2021 10:00:00\n\nThe lock leaks.\n", "Locks", 0,
+         {"date": "2021-07-09", "year": 2021}),
+    ],
+    ids=["pages of the SEC", "number of a patent", "date of a mail"],
+)  # fmt: skip
+def test_pages_titles_and_dates_of_other_programs(text: str, title: str, pages: int, fields: dict[str, object]) -> None:
+    document = read(text.encode(), "a", "a.txt")
+    assert isinstance(document, Document)
+    assert (document.title, len(document.pages)) == (title, pages)
+    assert {field: document.metadata.get(field) for field in fields} == fields
