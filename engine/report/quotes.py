@@ -2,9 +2,10 @@
 
 The sentences are chosen together: the pair with the most shared weight over the root of its length,
 
-    sum of the contributions of the terms that both have / sqrt(number of words of both)
+    sum of what the terms that both have add to the section pair / sqrt(number of words of both)
 
-Strong terms without a content word count nothing here: words of grammar alone choose no sentence.
+Of terms beyond the `N_TERMS` strongest of the pair, it is only known that they add no more. Terms of the pair
+without a content word count nothing here: words of grammar alone choose no sentence.
 A stock sentence of the query is worth a tenth, so that it is quoted only where little else matches. Set phrases of
 patents within other sentences, as "the present invention", count nothing here, and their words are neither marked nor
 listed.
@@ -124,9 +125,6 @@ class Quotes:
         keys, self._weights = terms.keys[order], terms.contributions[order]
         self._terms = dict(zip(keys.tolist(), range(len(keys)), strict=True))
         self._is_strong = self._weights >= LEAST_MARKED * float(self._weights.max(initial=0.0))
-        strong = hit.breakdown.terms[: int(self._is_strong.sum())]
-        self._carrying = self._weights.copy()  # no words of grammar, which choose no sentence
-        self._carrying[[self._terms[term.key] for term in strong if content_of(term.term, self._language) is None]] = 0
         self._sides = tuple(_Side(places, keys) for places in hit.places)
 
     def of(self, pair: SectionPair) -> tuple[Quote, Quote]:
@@ -137,8 +135,9 @@ class Quotes:
         worth = np.ones(len(parts[0].sizes))
         if self._stock:
             worth[[at for at in range(len(worth)) if self.stock_of(parts[0].span(at))]] = _OF_STOCK
-        common, *chosen = _best_pair(parts[0], parts[1], self._carrying, worth)
-        is_marked = self._is_marked(common)
+        common, *chosen = _best_pair(parts[0], parts[1], self._weights_in(pair), worth)
+        is_marked = np.zeros(len(self._weights), bool)
+        is_marked[common] = self._are_marked(pair)[common]
         mine, theirs = (
             self._quote(section.text, part, at, is_marked)
             for section, part, at in zip(sections, parts, chosen, strict=True)
@@ -157,7 +156,7 @@ class Quotes:
         is_common = np.ones(len(self._weights), bool)
         for section in sections:
             is_common &= section.has
-        is_common &= self._is_strong
+        is_common &= self._are_marked(pair)
         mine, theirs = (
             [*chain.from_iterable(self._marks(part.text, part.spans[is_common[part.terms]]))] for part in sections
         )
@@ -208,10 +207,19 @@ class Quotes:
         mine, theirs = self._sides
         return mine.section(pair.query_section), theirs.section(pair.target_section)
 
-    def _is_marked(self, terms: NDArray[np.int64]) -> NDArray[np.bool_]:
-        is_marked = np.zeros(len(self._weights), bool)
-        is_marked[terms] = self._is_strong[terms]
-        return is_marked
+    def _weights_in(self, pair: SectionPair) -> NDArray[np.float64]:
+        """(T,) What terms add to a section pair: others than its strongest at most as much as the last of these."""
+        weights = np.minimum(self._weights, pair.terms[-1].contribution if len(pair.terms) >= N_TERMS else 0.0)
+        for term in pair.terms:
+            has_content = content_of(term.term, self._language) is not None
+            weights[self._terms[term.key]] = term.contribution if has_content else 0.0
+        return weights
+
+    def _are_marked(self, pair: SectionPair) -> NDArray[np.bool_]:
+        """(T,) The terms that are marked: the strongest of the section pair, and of the hit."""
+        are_marked = self._is_strong.copy()
+        are_marked[[self._terms[term.key] for term in pair.terms]] = True
+        return are_marked
 
     def _quote(self, text: str, side: _Sentences, at: int, is_marked: NDArray[np.bool_]) -> Quote:
         marks = self._marks(text, side.places[(side.owners == at) & is_marked[side.terms]])

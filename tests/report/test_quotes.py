@@ -155,6 +155,19 @@ def test_sentences_are_chosen_together() -> None:
     assert target.text == "Trout swim upstream at night, and herons see them."
 
 
+def test_the_sentence_with_the_words_of_the_pair_is_chosen_before_one_with_the_words_of_the_hit() -> None:
+    """The words "mill" and "weir" are strong in the hit, "sluice" and "gate" in this pair of sections."""
+    common = "The mill has a weir. "
+    mine, theirs = (
+        make_document(name, [("A", common * 20), ("B", f"The mill has a weir. {rest}"), ("C", common * 20)])
+        for name, rest in (("q", "We open a sluice gate."), ("t", "They shut the sluice gate."))
+    )
+    (hit,) = compare_alone(mine, theirs, FakeEncoder()).hits
+    (pair,) = (pair for pair in hit.pairs if (pair.query_section, pair.target_section) == (1, 1))
+    quotes = Quotes(mine, hit, "english").of(pair)
+    assert [quote.marked("[", "]") for quote in quotes] == ["We open a [sluice gate].", "They shut the [sluice gate]."]
+
+
 def test_words_of_grammar_choose_no_sentence() -> None:
     ((query, target),) = quotes_of(
         "However, we also show how. A heron was there.", "However, we also show how. My heron sat.", "english"
