@@ -181,13 +181,13 @@ _BLOCKS = frozenset([
     "named-book-part-body", "title-group",
     "disp-formula-group", "disp-quote", "fig", "floats-group", "fn", "label", "list", "notes", "p", "sec", "speech",
     "statement", "supplementary-material", "table", "table-wrap", "table-wrap-foot", "tbody", "thead", "title",
-    "alt-text", "array", "attrib", "author-notes", "def-head", "long-desc", "term-head", "tgroup",
+    "alt-text", "array", "attrib", "author-notes", "award-group", "def-head", "long-desc", "term-head", "tgroup",
     "bio", "corresp", "fn-group", "front-stub", "funding-statement", "glossary", "speaker",
     "term", "verse-group",
 ])  # fmt: skip
 _WORDS = frozenset([
     "article-title", "award-id", "collab", "conf-name", "day", "fpage", "funding-source", "given-names",
-    "issue", "lpage", "month", "name",
+    "institution", "institution-id", "issue", "lpage", "month", "name",
     "person-group", "pub-id", "publisher-loc", "publisher-name", "source", "string-name", "surname", "title", "uri",
     "volume", "year",
 ])  # fmt: skip

@@ -172,7 +172,7 @@ class _Kept:
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (
-            name in _LEVELS or name in ("title", "author", "date") or is_known_macro(name)
+            name in _LEVELS or name in ("title", "author", "date") or (len(name) > 1 and is_known_macro(name))
         )
 
 
@@ -412,8 +412,8 @@ _SIGNS |= dict(zip(
     "nsim ncong varpropto thickapprox eqsim coloneqq eqqcolon vcentcolon colonequals vDash unlhd unrhd lhd rhd over"
     .split(), "≠⊨⋘⋙∧∨¬‡←⇔⇒⇐⇝⨀⨄ℜℑ⊥♣♢♡♠ıȷ:□◇✠®★…∋⊻≁≇∝≈≂≔≕:≔⊨⊴⊵⊲⊳/", strict=True
 ))  # fmt: skip
-_SIGNS |= {name: name for name in "det dim ker deg gcd Pr hom cot sec csc lg mod choose".split()}
-_SIGNS |= {"bmod": "mod", "arg": "arg "}
+_SIGNS |= {name: name for name in "det dim ker deg gcd Pr hom cot sec csc lg mod".split()}
+_SIGNS |= {"bmod": "mod", "arg": "arg ", "choose": " choose "}
 _IN_FORMULAS = {  # commands with two arguments or more that the converter lacks, and how they look
     **dict.fromkeys(["frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac"], ("{{", "%s/%s")),
     "operatorname": ("*{", "%(2)s"),
@@ -475,7 +475,8 @@ def _filled(template: str) -> Callable[..., str]:
             return ""
         texts = list(map(grouped, map(str.strip, texts))) if "/" in template else texts
         words = iter(texts[number - 1] if number <= len(texts) else "" for number in numbers)
-        return _FIELD.sub(lambda _: next(words), template)
+        text = _FIELD.sub(lambda _: next(words), template)
+        return text.rstrip("^_") if re.search(r"[\^_]%", template) else text
 
     return fill
 

@@ -247,10 +247,11 @@ def test_a_row_of_very_many_cells_is_read() -> None:
                         "list'><p>Why?</p></div>"), "The page", "It pays.", {"left_out_comment_words": 2}),
         ("a.md", b"+++\ntitle = 'Locks'\ndate = 2021-07-09\n+++\nText.", "Locks", "Text.", {"date": "2021-07-09"}),
         ("a.xml", b"<article><front><article-meta><title-group><article-title>T</article-title></title-group>"
-         b"<funding-group><award-group><funding-source>Trust</funding-source><award-id>12</award-id></award-group>"
+         b"<funding-group><award-group><funding-source><institution-id>7"
+         b"</institution-id><institution>Trust</institution></funding-source><award-id>12</award-id></award-group>"
          b"</funding-group><custom-meta-group><custom-meta><meta-name>Data Availability</meta-name><meta-value>All "
          b"data are here.</meta-value></custom-meta></custom-meta-group></article-meta></front><body><p>B.</p></body>"
-         b"</article>", "T", "T B. Trust 12 Data Availability All data are here.", {}),
+         b"</article>", "T", "T B. 7 Trust 12 Data Availability All data are here.", {}),
         ("a.tei", b"<TEI><teiHeader><publicationStmt><date when='2020-05-06'/></publicationStmt></teiHeader><text>"
          b"<body><p>So <formula>a = b<label>(1)</label></formula></p></body></text></TEI>", "a", "So a = b (1)",
          {"date": "2020-05-06", "year": 2020}),

@@ -327,7 +327,8 @@ def test_titles_of_other_classes(title: str) -> None:
         (r"$\tfrac12\binom{n}{k}$", "1/2(n over k)"), (r"${a \over b}$", "a / b"),
         (r"$\overset{a}{b}\xrightarrow[x]{f}$", "b^a→^f"), (r"$\det A = 3 \bmod n$", "det A = 3 mod n"),
         (r"$\arg\max_x\operatorname*{rank}$", "arg max_xrank"), (r"$\left.x\right|_0$", "x|_0"),
-        (r"CO$_2$ and H$_{2}$O", "CO2 and H2O"), (r"One\tcblower two", "One two"),
+        (r"\def\H{{\cal H}}\renewcommand{\d}{\mathrm{d}}$\H$ and \d x, \'{e}", "H and d x, é"),
+        (r"${n\choose k}$", "n choose k"), (r"CO$_2$ and H$_{2}$O", "CO2 and H2O"), (r"One\tcblower two", "One two"),
         (r"One\column{.5\textwidth}two", "One two"),
     ],
 )  # fmt: skip
