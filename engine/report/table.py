@@ -134,7 +134,7 @@ def reach_note(floor: Floor | None, nothing_stands_out: bool, scores: Sequence[f
     if nothing_stands_out:
         return f"nothing stands out: {reach}"
     n_above = sum(score > floor.p99 for score in scores)
-    return f"{reach}; {n_above} of {len(scores)} hits shown are above" if scores else reach
+    return f"{reach}; hits above that: {n_above} of {len(scores)}" if scores else reach
 
 
 def encoding_lines(encoding: Encoding) -> list[str]:

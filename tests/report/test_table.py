@@ -120,7 +120,7 @@ def test_notes_are_on_as_many_lines_as_they_need(width: int) -> None:
             "the score is high for any two texts, and serves to order the parts below; --index INDEX takes some",
         ),
         (found, "1 searched, certified"),
-        (found, "unrelated documents of this index reach 0.30; 1 of 1 hits shown are above"),
+        (found, "unrelated documents of this index reach 0.30; hits above that: 1 of 1"),
         (found, "5 of 5 candidates encoded, 2 of them now"),
     ]
     for result, note in notes:
