@@ -128,7 +128,9 @@ _USUAL = {  # commands of packages, as the author would define them
         )
         for name in (word, f"begin{{{word}}}")
     },
-    **dict.fromkeys(["enquote", "say", "textquote"], Macro("\u201c#1\u201d", "m")),
+    **dict.fromkeys(["enquote", "say", "textquote"], Macro("\u201c#3\u201d", "*om")),
+    **dict.fromkeys(["intertext", "shortintertext"], Macro(r"\text{ #1 } ", "m")),
+    "Description": Macro("\n\n#2\n\n", "om"),
     "tablenotetext": Macro("\n\n#1 #2", "mm"),
     "tablenotemark": Macro(r"\textsuperscript{#1}", "m"),
 }
@@ -455,7 +457,7 @@ def _converter() -> LatexNodes2Text:
         + [MacroTextSpec(name, simplify_repl=_filled(look)) for name, (_, look) in _IN_FORMULAS.items()]
         + [
             MacroTextSpec("caption", simplify_repl="\n\n"),
-            MacroTextSpec("keywords", simplify_repl=_filled("\n\n%(1)s")),
+            MacroTextSpec("keywords", simplify_repl=_filled("\n\n%(1)s\n\n")),
             MacroTextSpec("sqrt", simplify_repl=_filled("%(1)s√(%(2)s)")),
             MacroTextSpec("footnote", simplify_repl=_filled(" (%(2)s)")),
         ],

@@ -563,7 +563,7 @@ def _keep_arguments(cut: _Cut, match: re.Match[str], start: int, closing: Mappin
     if name.rstrip("*") in _KNOWN_ENVIRONMENTS:
         return start
     beside = text[start : start + 1] if is_end else text[match.start() - 1 : match.start()]
-    if beside.strip() and beside not in "{}[]":
+    if beside not in (("}", "]") if is_end else ("{", "[")):
         cut.leave_out(start if is_end else match.start(), start if is_end else match.start(), "\n\n")
     if is_end or not text.startswith(("[", "{"), start):
         return start
@@ -594,7 +594,7 @@ _TITLE_OPTION = re.compile(
 )
 _NOT_WORDS = re.compile(
     r"[^\w]*|fragile|plain|allowframebreaks|shrink|squeeze|standout"
-    r"|[\d.]*\\?[a-z]{0,12}width|-?[\d.]+ ?(?:pt|cm|mm|in|em|ex)?|[htbpH!]{1,5}|[clrp|@{}]{1,20}"
+    r"|[\d.]*\\?[a-z]{0,12}width|-?[\d.]+ ?(?:pt|cm|mm|in|em|ex)?|[htbpH!]{1,5}|[clrpCLRs|@{}]{1,20}"
     r"|[^{}=]{0,80}=[^{}]{0,200}"
 )
 

@@ -344,3 +344,17 @@ def test_a_date_is_in_iso_form_and_notes_of_authors_are_counted() -> None:
     assert document.metadata == {
         "authors": ["Ann Vane", "Rin Okabe"], "date": "2021-05-03", "year": 2021, "left_out_front_matter_words": 4,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (r"\fbox{Oak}\begin{bar}elm\end{bar} ash \begin{bar}fir\end{bar}yew", "Oak\n\nelm\n\nash\n\nfir\n\nyew"),
+        (r"\begin{align}a&=b\\\intertext{where}c&=d\end{align}", "a =b\nwhere c =d"),
+        (r"\textquote[Vane]{Oak} \enquote*{elm}", "“Oak” “elm”"),
+        (r"\keywords{silt}\maketitle Oak.", "silt\n\nOak."), (r"\caption{Oak}\Description{Elm}", "Oak\n\nElm"),
+        (r"\begin{IEEEeqnarray}{rCl}a&=&b\end{IEEEeqnarray}", "a = b"),
+    ],
+)  # fmt: skip
+def test_blocks_of_packages_stand_apart(source: str, text: str) -> None:
+    assert read(rf"\begin{{document}}{source}\end{{document}}".encode(), "a", "a.tex").text == text
