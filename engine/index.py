@@ -492,7 +492,7 @@ class Index:
             hint = (
                 f"did you mean {names}?" if similar else f"list them: longmatch show {self.snapshot.folder} --documents"
             )
-            raise QueryError(f"no document {doc_id!r} among {self.n_documents} in {self.snapshot.folder}; {hint}")
+            raise QueryError(f"no document {doc_id!r} among {self.n_documents:,} in {self.snapshot.folder}; {hint}")
         return position
 
 

@@ -53,7 +53,7 @@ def describe_index(index: Index, as_json: bool) -> list[Line]:
         ("documents", f"{facts['documents']:,} in {sections} and {counted(facts['chunks'], 'chunk')}"),
         ("coverage", _coverage_line(facts)),
         ("failed", f"{facts['failures']:,}" + (" (see --failures)" if facts["failures"] else "")),
-        ("encoder", _encoder_line(encoder)),
+        ("encoder", _encoder_line(encoder, index.snapshot.folder)),
         ("vectors", f"{counted(facts['shards'], 'shard')}, {megabytes(facts['shard_bytes'])}"),
         ("words", f"language {facts['language']}" if facts["language"] else _NO_WORDS),
         ("reference", _reference_line(facts["reference"])),
@@ -71,9 +71,9 @@ def _coverage_line(facts: dict[str, Any]) -> str:
     return f"{'all' if read == total else f'{read / total:.2%} of'} {total:,} tokens read"
 
 
-def _encoder_line(encoder: dict[str, Any] | None) -> str:
+def _encoder_line(encoder: dict[str, Any] | None, index: Path) -> str:
     if encoder is None:
-        return "none, the index holds words alone; add vectors: longmatch index INDEX"
+        return f"none, the index holds words alone; add vectors: longmatch index {index}"
     return f"{encoder['name']}, {encoder['width']} wide, fingerprint {encoder['fingerprint'][:12]}"
 
 
@@ -92,7 +92,8 @@ def _generation_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 def _reference_line(row: dict[str, Any] | None) -> str:
     if row is None:
         return "none is pinned; one is drawn for each search until an index run ends"
-    return f"version {row['version']}, {counted(row['n_documents'], 'document')}, drawn from {row['n_corpus']:,}"
+    what = counted(row["n_documents"], "document") if row["n_documents"] else "words alone"
+    return f"version {row['version']}, {what}, drawn from {row['n_corpus']:,}"
 
 
 def _generation_line(row: dict[str, Any] | None) -> str:
