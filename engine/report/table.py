@@ -236,10 +236,10 @@ def _section(row: Mapping[str, Any], best: Mapping[str, Any], width: int) -> lis
     place = line(Run(f"  {pages}", Style.FAINT)) if pages else ()
     names = best["query_section"]["label"], best["target_section"]["label"]
     lines = [(*_section_names(head, *names, width - columns(place)), *place)]
-    sides = (("=", "query"),) if _has_equal_words(best["quotes"]) else (("<", "query"), (">", "target"))
-    for sign, side in sides:
-        begin = line(f"{margin}         ", Run(f"{sign} ", Style.FAINT))
-        lines.append(cut((*begin, *_quote(best["quotes"][side], width - columns(begin))), width))
+    mine, theirs = (_quote(best["quotes"][side], width - len(margin) - 11) for side in ("query", "target"))
+    is_equal = _has_equal_words(best["quotes"]) or plain([mine]) == plain([theirs])
+    for sign, quote in (("=", mine),) if is_equal else (("<", mine), (">", theirs)):
+        lines.append(cut((*line(f"{margin}         ", Run(f"{sign} ", Style.FAINT)), *quote), width))
     if stock := best["quotes"]["stock"]:
         lines.append(cut(line(f"{margin}         ", Run(stock_note(stock), Style.FAINT)), width))
     if best["words"]:
