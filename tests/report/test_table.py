@@ -133,11 +133,11 @@ def test_notes_are_on_as_many_lines_as_they_need(width: int) -> None:
     [
         ("- The *heron* waits for `trout` at the weir of the mill.", ["="]),
         ("The heron waits for trout at the weir of a mill.", ["<", ">"]),
-        ("The heron waits for trout at the weir of the mill, as did others before there was one there.", ["="]),
+        ("The heron waits for trout at the weir of the mill, beside the mill and below the mill, as ever.", ["="]),
     ],
 )
 def test_two_quotes_of_the_same_words_are_one_line(text: str, signs: list[str]) -> None:
-    end = ", though nobody has come by here for a year." if len(text) > 80 else "."
+    end = ", beside the mill and below the mill, alone." if len(text) > 80 else "."
     query = make_document("q", f"The heron waits for trout at the weir of the mill{end}")
     table = result_table(compare_alone(query, make_document("t", text), FakeEncoder()))
     assert [line.split()[0] for line in table.splitlines() if line.startswith(" " * 14)] == [*signs, "words:"]
