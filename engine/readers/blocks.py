@@ -15,6 +15,7 @@ from engine.readers import left_out as reasons
 from engine.readers.fields import case_fields, case_name
 from engine.text.cleaning import one_line, without_encoded, without_invisible
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
+from engine.text.headings import is_part_of_opinion
 from engine.text.segmentation import Heading
 
 MAX_HEADING_CHARS = 300  # a longer one is a paragraph that was styled as a heading
@@ -112,7 +113,7 @@ class Blocks:
             DocumentError: there is no text, or too much.
         """
         text = self.text
-        if not title and (case := case_name(text)):
+        if (not title or is_part_of_opinion(title)) and (case := case_name(text)):
             metadata = case_fields(text) | {**metadata}
             title = case
         title = title or self.opening

@@ -51,6 +51,7 @@ COUNTED = {  # fields with parts that are counted instead of read
     "pictures": reasons.FIGURES,
     "furniture": reasons.RUNNING_HEADS,
 }
+_PAGE_NUMBERS = frozenset(["page", "page_number", "page_no", "page_num", "pageNumber", "page_index", "index"])
 _NUMBERS = ("claim_number", "claim_num", "number", "num", "claim_no")
 _INLINE = re.compile(r"<(i|b|em|strong|su[bp]|u|scp)(?:\s[^<>]{0,200})?>([^<>]{0,500})</\1>")
 _TAG = re.compile(r"<[^<>]{1,2000}>")
@@ -303,12 +304,34 @@ def _of_blocks_or_pages(record: dict[str, Any]) -> dict[str, Any]:
             return {key: value for key, value in record.items() if key in IDS} | _of_marker(record)
     except (AttributeError, TypeError) as error:
         raise DocumentError("a part of its document is no object with the fields of its kind") from error
+    for name in ("pages", *TEXT_FIELDS):
+        if whole := _text_of_pages(record.get(name)):  # of Mistral OCR, and of many programs
+            return {key: value for key, value in record.items() if key != name} | {"text": text or whole}
     spans = attributes.get("pdf_page_numbers") if isinstance(attributes, dict) else None
     if not isinstance(spans, list) or not isinstance(text, str) or "\f" in text:
         return record
     starts = sorted(span[0] for span in spans if isinstance(span, list) and span and isinstance(span[0], int))
     pages = (text[start:stop].strip("\n") for start, stop in pairwise([0, *starts[1:], len(text)]))
     return record | {"text": "\f".join(pages)}
+
+
+def _text_of_pages(pages: object) -> str:
+    """The texts of a list of numbered pages, with form feeds between; "" for anything else."""
+    listed = pages if isinstance(pages, list) else []
+    found = [
+        next((page[name] for name in ("text", "markdown", "content") if isinstance(page.get(name), str)), "")
+        for page in listed
+        if isinstance(page, dict) and not _PAGE_NUMBERS.isdisjoint(page)
+    ]
+    return "\f".join(found) if len(found) == len(listed) and any(map(str.strip, found)) else ""
+
+
+def _in_one_language(texts: list[Any]) -> list[Any]:
+    """The English text, or the first, of a list of the same text in several languages."""
+    languages = [one.get("language") or one.get("lang") if isinstance(one, dict) else None for one in texts]
+    if not all(languages) or len(set(languages)) < len(texts):
+        return texts
+    return [texts[languages.index("en") if "en" in languages else 0]]
 
 
 def _annotated(text: str, annotations: Mapping[str, Any]) -> dict[str, Any]:
@@ -458,6 +481,7 @@ def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -
         is_page = value.lstrip().startswith("<")
         yield from _parts_of_page(value, heading, left_out) if is_page else [(heading, clean(without_tags(value)))]
     elif isinstance(value, list) and depth < _MAX_DEPTH:
+        value = _in_one_language(value)
         is_bare = heading == "Claims" and all(isinstance(item, str) and item[:1].isalpha() for item in value)
         before = ""  # the section of the paragraph before
         items = [f"{number}. {item}" for number, item in enumerate(value, 1)] if is_bare else value

@@ -83,6 +83,7 @@ _STAR = re.compile(
     r"|\u2605(?P<star>\d{1,4})(?!\d)|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]|\.\s))"
     r"(?P<after>[ \t\n]*)"
 )
+_HYPHENS = ("-", "\u00ad", "\u2010", "¬")
 _PAGE_TAG = re.compile(r"^<PAGE>[ \t]*\d*[ \t]*\n", re.MULTILINE)  # in filings of the SEC
 _STRUCK_OVER = re.compile(r".\x08(?!_)|\x08_|\x1b\[[\d;?]{0,20}[A-Za-z]")  # by a printer or a terminal
 
@@ -108,10 +109,8 @@ def running_text(text: str) -> RunningText:
     text = _STRUCK_OVER.sub("", text) if "\x08" in text or "\x1b" in text else text
     text = _PAGE_TAG.sub("\f", text) if "<PAGE>" in text else text
     text, n_stars = without_star_pages(without_gaps(without_invisible(text)))
-    if "\n" not in text:
-        return RunningText(
-            text, (0, *(match.end() for match in re.finditer("\f", text))) if "\f" in text else (), n_stars
-        )
+    if "\n" not in text and "\f" not in text:
+        return RunningText(text, (), n_stars)
     text, n_numbers = _without_line_numbers(text)
     pages = [page.split("\n") for page in text.split("\f")]
     stamped = [{place for place, line in enumerate(page) if STAMP.match(line.strip())} for page in pages]
@@ -122,13 +121,15 @@ def running_text(text: str) -> RunningText:
     n_heads = n_lines - sum(map(len, pages))
     starts = [0]
     parts: list[str] = []
-    size = 0
+    size = n_joined = 0
     for number, page in enumerate(pages):
         part = joined_words("\n".join(page))
         if number:
             before = parts[-1].rstrip() if parts else ""
             following = part.lstrip()
-            if n_heads and before and _ENDS_OPEN.search(before[-3:]) and following[:1].islower():
+            is_cut = before[-1:] in _HYPHENS and before[-2:-1].isalpha()  # a word, with no head above its rest
+            if (n_heads or is_cut) and before and _ENDS_OPEN.search(before[-3:]) and following[:1].islower():
+                n_joined += 1
                 size -= len(parts[-1]) - len(before)
                 parts[-1] = before
                 part = "\n" + following
@@ -138,7 +139,7 @@ def running_text(text: str) -> RunningText:
         parts.append(part)
         size += len(part)
     joined = "".join(parts)
-    if len(pages) > 1 and n_heads:
+    if len(pages) > 1 and (n_heads or n_joined):
         whole = joined_words(joined, was_set=True)
         if len(whole) != len(joined):  # words that a page cuts
             starts = [round(start * len(whole) / max(1, len(joined))) for start in starts]

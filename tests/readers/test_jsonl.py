@@ -184,3 +184,23 @@ def test_sections_inside_of_sections_have_their_levels_and_pages_count_what_they
     assert [section.path for section in nested.sections] == [("A",), ("A", "A1")]
     page = document_of({"id": 1, "html": f"<p>{BODY} <del>two words</del></p>"})
     assert page.metadata["left_out_deleted_words"] == 2
+
+
+@pytest.mark.parametrize(
+    ("record", "title", "text"),
+    [
+        ({"pages": [{"index": 0, "markdown": "The judg-"}, {"index": 1, "markdown": "ment."}]}, "1", "The judgment."),
+        ({"full_text": [{"page": 1, "text": "One."}, {"page": 2, "text": "Two."}]}, "1", "One. Two."),
+        ({"title": "T", "text": "One.", "pages": "12-34"}, "T", "T One."),
+        ({"title_localized": [{"text": "Pumpe", "language": "de"}, {"text": "Pump", "language": "en"}],
+          "abstract_localized": [{"text": "Eine.", "language": "de"}, {"text": "One.", "language": "en"}]}, "Pump",
+         "Pump Abstract One."),
+        ({"title": "Opinion", "text": "COURT OF GOOLE\n\nANN VANE,\nPlaintiff,\n\nv.\n\nLIME INC.,\nDefendant.\n"},
+         "ANN VANE v. LIME INC.", "Opinion COURT OF GOOLE ANN VANE, Plaintiff, v. LIME INC., Defendant."),
+    ],
+    ids=["pages of Mistral", "pages", "pages of a journal", "languages", "a title of many"],
+)  # fmt: skip
+def test_pages_languages_and_titles_of_records(record: dict[str, object], title: str, text: str) -> None:
+    (document,) = read_bytes(json.dumps({"id": "1"} | record).encode(), "a.jsonl")
+    assert isinstance(document, Document)
+    assert (document.title, " ".join(document.text.split())) == (title, text)
