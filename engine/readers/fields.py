@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias
 
 from engine.errors import DocumentError
@@ -200,7 +201,7 @@ def _declared_authors(root: _Element) -> list[str]:
                 if names:
                     return [name for name in names if not name.startswith("http")]
     people = (one for one in root.iter("span") if "ltx_personname" in (one.get("class") or ""))  # of LaTeXML
-    return [next(map(one_line, one.itertext()), "") for one in people]
+    return [name for one in people for name in islice(filter(None, map(one_line, one.itertext())), 1)]
 
 
 _VERSUS = re.compile(r"(?:\b(?:v|vs|V|VS)\.(?=\s)|(?<=[ \n])v(?=[ \n]+[A-Z]))(?P<second>[^\n]{0,200})")

@@ -210,9 +210,10 @@ def of_block_list(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _of_unstructured(element: Mapping[str, Any]) -> dict[str, Any]:
     """An element of Unstructured as a block of MinerU."""
     fields = element["metadata"] if isinstance(element.get("metadata"), dict) else {}
-    kind, rows = str(element["type"]), fields.get("text_as_html")
+    kind, depth = str(element["type"]), fields.get("category_depth")
+    rows = fields.get("text_as_html") if kind == "Table" else None
     named = {"PageNumber": "page_number", "Formula": "equation"}.get(kind, kind.lower())
-    level = (fields.get("category_depth") or 0) + 1 if kind == "Title" else None
+    level = (depth + 1 if isinstance(depth, int) else 1) if kind == "Title" else None
     return {"type": named, "text": "" if rows else element.get("text"), "table_body": rows, "text_level": level}
 
 

@@ -107,7 +107,7 @@ def without_star_pages(text: str) -> tuple[str, int]:
 def running_text(text: str) -> RunningText:
     """Leave out running heads and page numbers, and join the sentences and words that pages and lines cut."""
     text = _STRUCK_OVER.sub("", text) if "\x08" in text or "\x1b" in text else text
-    text = _PAGE_TAG.sub("\f", text) if "<PAGE>" in text else text
+    text = _PAGE_TAG.sub("\f", text).removeprefix("\f") if "<PAGE>" in text else text
     text, n_stars = without_star_pages(without_gaps(without_invisible(text)))
     if "\n" not in text and "\f" not in text:
         return RunningText(text, (), n_stars)

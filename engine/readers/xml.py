@@ -203,9 +203,10 @@ def _read_print(root: Element, doc_id: str, source: str) -> Document:
             page.iter("{*}TextBlock", "{*}TextRegion"), key=lambda one: places.get(one.get("id") or one.get("ID"), 9999)
         )
         for part in parts:
-            text = "\n".join(map(_line_of_print, part.iterfind("{*}TextLine"))) or _unicode(part)
-            text = joined_words(text, was_set=True)
-            if part.get("type") in ("header", "footer", "page-number"):
+            text = "\n".join(map(_line_of_print, part.iterfind("{*}TextLine")))
+            text = joined_words(text or ("" if len(part.findall("{*}TextRegion")) else _unicode(part)), was_set=True)
+            is_furniture = next(part.iterancestors("{*}TopMargin", "{*}BottomMargin"), None) is not None
+            if is_furniture or part.get("type") in ("header", "footer", "page-number"):
                 blocks.left_out[reasons.RUNNING_HEADS] += 1
             elif part.get("type") == "heading":
                 blocks.add_heading(text, 1)
@@ -221,17 +222,19 @@ def _line_of_print(line: Element) -> str:
         if local_name(part) == "HYP":
             shown[-1:] = [f"{word}-" if kind != "HypPart1" else word for word in shown[-1:]]
             continue
-        kind, whole = part.get("SUBS_TYPE"), part.get("SUBS_CONTENT")
-        if whole and kind == "HypPart1":
+        whole = part.get("SUBS_CONTENT")
+        kind = part.get("SUBS_TYPE") if whole else ""
+        if kind == "HypPart1":
             shown.append(whole)
-        elif not (whole and kind == "HypPart2"):
+        elif kind != "HypPart2":
             shown.append(part.get("CONTENT") or _unicode(part))
     return _unicode(line) or " ".join(shown)
 
 
 def _unicode(part: Element) -> str:
-    """The text of a part of PAGE, of which the first reading is the best."""
-    return next((one.text or "" for one in part.iterfind("{*}TextEquiv/{*}Unicode")), "")
+    """The text of a part of PAGE, of which the reading with the lowest index is the best."""
+    readings = sorted(part.iterfind("{*}TextEquiv"), key=lambda one: (one.get("index") or "").zfill(9))
+    return next((one.text or "" for reading in readings for one in reading.iterfind("{*}Unicode")), "")
 
 
 def _is_known(node: Element) -> bool:

@@ -240,7 +240,8 @@ def test_a_row_of_very_many_cells_is_read() -> None:
 @pytest.mark.parametrize(
     ("name", "data", "title", "text", "fields"),
     [
-        ("a.html", page("<h1>On Silt</h1><span class='ltx_personname'>Ann Vane<br>Goole</span>",
+        ("a.html", page("<h1>On Silt</h1><span class='ltx_personname'><b> </b>Ann Vane<br>Goole</span>"
+         "<span class='ltx_personname'></span>",
                         "<title>[2101.1] On Silt</title><meta name='citation_publication_date' content='2020/05/06'>"),
          "On Silt", "On Silt Ann Vane Goole", {"authors": ["Ann Vane"], "date": "2020-05-06", "year": 2020}),
         ("a.html", page("<p>It pays.<span style='mso-element:comment'>[1]</span></p><div style='mso-element:comment-"

@@ -103,13 +103,17 @@ _ALTO = (
     "<alto><Layout><Page><TextBlock><TextLine><String CONTENT='Old'/><SP/><String CONTENT='wa' SUBS_TYPE='HypPart1' "
     "SUBS_CONTENT='water'/><HYP CONTENT='-'/></TextLine><TextLine><String CONTENT='ter' SUBS_TYPE='HypPart2' "
     "SUBS_CONTENT='water'/><String CONTENT='jud'/><HYP CONTENT='-'/></TextLine><TextLine><String CONTENT='ges.'/>"
-    "</TextLine></TextBlock></Page><Page><TextBlock><TextLine><String CONTENT='Two.'/></TextLine></TextBlock></Page>"
-    "</Layout></alto>"
+    "</TextLine></TextBlock></Page><Page><TextBlock><TextLine><String CONTENT='Two'/><String CONTENT='mu' SUBS_TYPE="
+    "'HypPart1'/><HYP/></TextLine><TextLine><String CONTENT='ds.' SUBS_TYPE='HypPart2'/></TextLine></TextBlock>"
+    "<BottomMargin><TextBlock><TextLine><String CONTENT='2'/></TextLine></TextBlock></BottomMargin></Page></Layout>"
+    "</alto>"
 )
 _REGIONS = (
     "<PcGts><Page><ReadingOrder><RegionRefIndexed regionRef='b'/><RegionRefIndexed regionRef='a'/></ReadingOrder>"
     "<TextRegion type='header' id='c'><TextEquiv><Unicode>Head</Unicode></TextEquiv></TextRegion><TextRegion id='a'>"
-    "<TextEquiv><Unicode>Two.</Unicode></TextEquiv></TextRegion><TextRegion id='b'>{}</TextRegion></Page></PcGts>"
+    "<TextRegion><TextEquiv index='1'><Unicode>Tw0.</Unicode></TextEquiv><TextEquiv index='0'><Unicode>Two.</Unicode>"
+    "</TextEquiv></TextRegion><TextEquiv><Unicode>Two.</Unicode></TextEquiv></TextRegion><TextRegion id='b'>{}"
+    "</TextRegion></Page></PcGts>"
 ).format("".join(f"<TextLine><TextEquiv><Unicode>{line}</Unicode></TextEquiv></TextLine>" for line in (
     "Old water jud-", "ges.")))  # fmt: skip
 _HOCR = "".join(
@@ -119,16 +123,16 @@ _HOCR = "".join(
 _MARKER = {"children": [{"block_type": "Page", "children": [
     {"block_type": "PageHeader", "html": "<p>Head</p>"}, {"block_type": "SectionHeader", "html": "<h1>Silt</h1>"},
     {"block_type": "Text", "html": "<p>Old <math>\\frac{a}{b}</math></p>"}, {"block_type": "Figure"}]}]}  # fmt: skip
-_ELEMENTS = [{"type": kind, "element_id": kind, "text": text, "metadata": {"text_as_html": rows}}
+_ELEMENTS = [{"type": kind, "element_id": kind, "text": text, "metadata": {"category_depth": "1", "text_as_html": rows}}
              for kind, text, rows in (
-    ("Title", "Silt", ""), ("Header", "Head", ""), ("NarrativeText", "Old", ""), ("Table", "1 2",
+    ("Title", "Silt", "<h1>Silt</h1>"), ("Header", "Head", ""), ("NarrativeText", "Old", ""), ("Table", "1 2",
      "<table><tr><td>1</td><td>2</td></tr></table>"))]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("name", "data", "text", "n_pages", "left_out"),
     [
-        ("a.xml", _ALTO, "Old water judges. Two.", 2, {}),
+        ("a.xml", _ALTO, "Old water judges. Two muds.", 2, {"running_heads": 1}),
         ("a.xml", _REGIONS, "Old water judges. Two.", 1, {"running_heads": 1}),
         ("a.html", _HOCR, "Old water judges. Two.", 2, {}),
         ("a.json", json.dumps(_MARKER), "Silt Old a/b", 0, {"running_heads": 1, "figures": 1}),

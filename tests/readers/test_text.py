@@ -287,7 +287,7 @@ def test_lines_that_make_up_most_of_a_text_are_no_running_heads() -> None:
 @pytest.mark.parametrize(
     ("text", "title", "pages", "fields"),
     [
-        ("FORM 10-K\n\nWe run locks.\n\n<PAGE>\n\nIce is a risk.\n", "FORM 10-K", 2, {}),
+        ("<PAGE> 1\nFORM 10-K\n\nWe run locks.\n\n<PAGE>\n\nIce is a risk.\n", "FORM 10-K", 2, {}),
         ("US 10,000,001 B2\n\nPump with seal\n\nAbstract\n\nA pump.\n", "Pump with seal", 0, {}),
         ("Subject: Locks\nDate: Fri, 9 Jul 2021 10:00:00\n\nThe lock leaks.\n", "Locks", 0,
          {"date": "2021-07-09", "year": 2021}),
