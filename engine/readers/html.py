@@ -42,6 +42,7 @@ _CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*+=\s*+["']
 _START_TAG = re.compile(r"""<([A-Za-z][^\s/<>"']*+)(?:[^>"']++|"[^"]*+"|'[^']*+'){1,}+""")
 # An opening without an end in its script matches too: linear time.
 _CDATA = re.compile(r"<!\[CDATA\[((?:(?!</script|\]\]>).)*+)(\]\]>)?", re.DOTALL)
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b]")  # that no element can hold
 _QUOTED = re.compile(r""""[^"]*+"|'[^']*+'""")
 _MAX_PAGE_SHARE = 0.7  # of lists of links, of the letters of the page; above it the links are the page
 _MAX_ATTRIBUTES = 500  # libxml2 compares each attribute of a tag with all before it
@@ -277,7 +278,10 @@ def _set_print(root: Element) -> None:
         if paragraph.get("class") == "ocr_par":
             lines = [words(one) for one in paragraph if (one.get("class") or "").startswith("ocr")]
             if " ".join(lines) == words(paragraph):
-                paragraph[:], paragraph.text = [], one_line(joined_words("\n".join(lines), was_set=True))
+                paragraph[:], paragraph.text = (
+                    [],
+                    one_line(_CONTROL.sub("", joined_words("\n".join(lines), was_set=True))),
+                )
 
 
 def _mark_centred(root: Element) -> None:

@@ -118,7 +118,7 @@ _REGIONS = (
     "Old water jud-", "ges.")))  # fmt: skip
 _HOCR = "".join(
     f"<div class='ocr_page'><p class='ocr_par'>{lines}</p></div>"
-    for lines in ("<span class='ocr_line'><i>Old water jud-</i></span>\n<span class='ocr_line'>ges.</span>", "Two.")
+    for lines in ("<span class='ocr_line'><i>Old wa\x02ter jud-</i></span>\n<span class='ocr_line'>ges.</span>", "Two.")
 )
 _MARKER = {"children": [{"block_type": "Page", "children": [
     {"block_type": "PageHeader", "html": "<p>Head</p>"}, {"block_type": "SectionHeader", "html": "<h1>Silt</h1>"},
