@@ -2,8 +2,7 @@
 
 It works in two stages. The first stage reads every chunk by itself, and is nearly all
 of the cost. The second stage sees the chunks of one document together. Training
-through both tunes all parameters; training on stored states of the first stage tunes
-only the second.
+tunes the parameters of both.
 
 Letters in shapes: B documents, C chunks of a document (padded to the most in the
 batch), H width of a state, D width of a vector.

@@ -22,6 +22,7 @@ from engine.store.catalog import CATALOG_FILE, FILE_TABLES, check_file_names, ha
 from engine.store.durable import Checksum, appearing, checksum, fsync_folder, unfinished_folder, write_durably
 
 _DIGEST = "LONGMATCH.xxh3_128"  # the entry of a member's header that holds its checksum
+_EARLIER_LIST = "longmatch-backup.json"  # the first member of the backups of earlier versions
 _ATTEMPTS = 5  # a writer that compacts or publishes deletes files while they are copied
 _BLOCK = 1 << 20
 
@@ -185,6 +186,8 @@ def _unpack(source: Path, folder: Path) -> dict[str, Checksum]:
     try:
         with tarfile.open(source, "r:") as archive:
             members = archive.getmembers()
+            if members and members[0].name == _EARLIER_LIST:
+                raise IndexMismatch(f"{source} is a backup of an earlier longmatch; restore it with that version")
             if not members or members[0].name != CATALOG_FILE or _DIGEST not in members[0].pax_headers:
                 raise IndexMismatch(f"{source} is no backup of an index; make one: longmatch upkeep backup INDEX FILE")
             _check_room(sum(member.size for member in members), folder.parent)
