@@ -49,9 +49,10 @@ _NAMED_PAGE = re.compile(
     r"|\S.*(?<!\s)\s{4,}+\[page \d{1,4}\]\s*",
     re.IGNORECASE,
 )
-STAMP = re.compile(  # of electronic filing
-    r"(?:Appellate\s|USCA\w{0,4}\s)?Case:?\s*#?\s*\d[\w:.-]{3,30},?\s"
-    r"(?:[^\n]{0,80}?\b(?:Document|Doc\b|Filed|Entry|Page)){2}[^\n]{0,60}\d$",
+STAMP = re.compile(  # of electronic filing: a case, and two fields with their numbers
+    r"(?:Appellate\s|USCA\w{0,4}\s)?(?:Case|Appeal):?\s*#?\s*\d[\w:.-]{3,30},?\s"
+    r"(?:[^\n]{0,80}?\b(?:Document|Doc|Filed|(?:Dkt)?Entry(?: ID| Number)?|Page(?:ID)?|Pg|ID)[.:]?\s?#?:?\s?\d){2}"
+    r"[^\n]{0,60}$",
     re.IGNORECASE,
 )
 _WORDS_OF_PROSE = 8

@@ -160,6 +160,10 @@ _STAMPS = "Case: 21-1234     Document: 45     Page: {}     Date Filed: 07/09/202
     [
         ("a.txt", f"The lease\n\n{_STAMPS.format(2)}\n\nis void.\n\f{_STAMPS.format(3)}\n\nIt leaks.",
          "The lease is void. It leaks.", {"running_heads": 2}),
+        ("a.txt", "The lease\n\nUSCA4 Appeal: 22-1096      Doc: 33      Filed: 09/12/2022      Pg: 1 of 15\n\nis void.",
+         "The lease is void.", {"running_heads": 1}),
+        ("a.txt", "The lease\n\nCase: 19-1234 was the Document that we Filed on Page 7",
+         "The lease Case: 19-1234 was the Document that we Filed on Page 7", {}),
         ("a.xml", "<rfc><middle><section title='Flow'><t>See <eref target='u:x'/>:<list style='numbers'><t>one</t>"
          "</list><list style='format (%c)'><t>two</t></list></t>"
          "<texttable><ttcol>Site</ttcol><ttcol>cm</ttcol><c>Goole</c>"
@@ -171,7 +175,7 @@ _STAMPS = "Case: 21-1234     Document: 45     Page: {}     Date Filed: 07/09/202
          "</p><footnote label='1'><p>A note.</p></footnote></opinion></casebody>", "The lease^1 is void. 1 A note.",
          {"running_heads": 1}),
     ],
-    ids=["stamps", "rfc", "uslm", "cap"],
+    ids=["stamps", "stamp of an appeal", "prose like a stamp", "rfc", "uslm", "cap"],
 )  # fmt: skip
 def test_furniture_notes_and_lists_of_other_formats(name: str, data: str, text: str, left_out: dict[str, int]) -> None:
     document = document_of(name, data)
