@@ -332,13 +332,13 @@ class Queries:
 
     Raises:
         click.BadParameter: there is no such format of standard input.
-        click.UsageError: standard input is named twice.
+        click.UsageError: standard input is named twice, or not at all and has a format.
     """
 
     def __init__(
         self, reading: Reading, documents: Sequence[str], doc_ids: Sequence[str] = (), texts: Sequence[str] = ()
     ) -> None:
-        self._suffix = check_form(reading.form_of_stdin)
+        self._suffix = check_form(reading.form_of_stdin, documents)
         self._doc_ids, self._texts = doc_ids, texts
         self.failed = missing_files(documents)
         missing = {failure.source for failure in self.failed}
@@ -418,7 +418,7 @@ def read_each(names: Sequence[str], reading: Reading) -> list[Document]:
     Raises:
         click.ClickException: a file does not exist, cannot be read, or does not hold exactly one document.
     """
-    suffix = check_form(reading.form_of_stdin)
+    suffix = check_form(reading.form_of_stdin, names)
     if missing := missing_files(names):
         raise _unread(missing[0])
     with opened_reader(names, reading) as reader:
@@ -458,14 +458,17 @@ as_option = click.option(
 )
 
 
-def check_form(form: str | None) -> str | None:
-    """The suffix of a format, with its dot.
+def check_form(form: str | None, names: Sequence[str]) -> str | None:
+    """The suffix of the format of standard input, with its dot.
 
     Raises:
         click.BadParameter: there is no such format.
+        click.UsageError: no document is standard input.
     """
     if form is None:
         return None
+    if STDIN not in names:
+        raise click.UsageError(f"--as is the format of standard input, which no document is; name it '{STDIN}'")
     # Loads the readers, which a command without the option does not need.
     from engine.readers import FORMATS
     from engine.text.document import without_gz

@@ -42,6 +42,8 @@ REFUSALS: list[tuple[str, int, str]] = [
     ("query {x} --id doc003 --mode novelty --weight part=2", 2, "weights is for rankings"),
     ("query {x} --id doc003 --mode novelty --format trec", 2, "shows no novelty; use one of: table, json, jsonl"),
     ("query {x} --id doc003 --log no/log.jsonl", 2, "does not exist; make it: mkdir -p"),
+    ("query {x} draft.md --as json", 2, "--as is the format of standard input, which no document is; name it '-'"),
+    ("compare draft.md draft.md --as json", 2, "--as is the format of standard input"),
     ("query {x} - --as mp3", 2, "'mp3' is no known format; known are txt"),
     ("query {x} - -", 2, "standard input can be read once"),
     ("query {x} /no/such.md", 1, "/no/such.md: "),
