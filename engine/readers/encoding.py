@@ -39,7 +39,7 @@ _HIGH = bytes(range(128, 256))
 _SAMPLE_BYTES = 64 * 1024
 _GOOD_FOR_BAD = 10  # valid non-ASCII characters that make up for a damaged one
 _LEAST_HIGH = 4  # bytes that are not ASCII; fewer are strays
-_LATIN_LETTERS = 5  # for one that is not ASCII, at least, in text of Latin letters
+_LATIN_LETTERS = 2  # bytes for one that is not ASCII, at least, in text of Latin letters
 _SINGLE_BYTE = ("cp1252", "cp1250", "iso8859_2", "cp1254", "mac_roman", "iso8859_15")
 _ODD = re.compile(
     "[\x80-\x9f\ufffd\u02c7\u02d8-\u02dd]|[\u00a2-\u00a6\u00a8-\u00aa\u00ac-\u00af\u00b1-\u00b4\u00b6-\u00ba\u00bc-\u00be\u00d7\u00f7](?=[a-z])"
@@ -51,7 +51,9 @@ _THORN, _TURKISH, _ICELANDIC = (
     re.compile("[\u00e1\u00e6\u00ed]"),
 )
 _CZECH, _NOT_CZECH = re.compile("[řů]"), re.compile("[ąľ]")
+_CARON, _NOT_CARON = re.compile("[čďňř]"), re.compile("ą")  # Croatian, Slovak and Slovene are written without it
 _WESTERN, _NOT_HUNGARIAN = re.compile("[ãçàêñèå]"), re.compile("[õûÕÛ]")
+_USUAL_PAIR = re.compile(rb"[\x91-\x94][\xc0-\xff]|[\xe0-\xff][\x92\x94]|\xab\xa0|\xa0\xbb|\xe7[\xe3\xf5]")  # Western
 _FEW = 200  # with fewer non-ASCII bytes, statistics are noise
 
 
@@ -169,6 +171,8 @@ def _n_odd(text: str) -> int:
     n_foreign = len(_THORN.findall(text)) if is_turkish else 0
     if _CZECH.search(text):
         n_foreign += len(_NOT_CZECH.findall(text))
+    elif _CARON.search(text):
+        n_foreign += len(_NOT_CARON.findall(text))
     elif "á" in text and not _WESTERN.search(text):
         n_foreign += len(_NOT_HUNGARIAN.findall(text))
     return len(_ODD.findall(text)) + n_capitals + n_foreign
@@ -177,8 +181,8 @@ def _n_odd(text: str) -> int:
 def _is_western(sample: bytes) -> bool:
     """Whether the non-ASCII bytes are few and isolated, like accents and quotes of Windows-1252."""
     high = [place for place, byte in enumerate(sample) if byte >= 0x80]
-    beside = sum(b - a == 1 for a, b in pairwise(high))
-    return _try(sample, "cp1252") is not None and len(high) < max(_FEW, len(sample) // 10) and beside * 10 <= len(high)
+    beside = sum(b - a == 1 for a, b in pairwise(high)) - len(_USUAL_PAIR.findall(sample))
+    return _try(sample, "cp1252") is not None and len(high) < max(_FEW, len(sample) // 5) and beside * 10 <= len(high)
 
 
 def read_limited(stream: BinaryIO, limit: int) -> bytes:

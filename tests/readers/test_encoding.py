@@ -18,7 +18,11 @@ WESTERN = "The café is naïve … “quoted”. " * 4
 @pytest.mark.parametrize(
     ("encoding", "text"),
     [(name, WESTERN) for name in ("utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be", "cp1252")]
-    + [("cp1251", RUSSIAN), ("koi8_r", RUSSIAN)],
+    + [("cp1251", RUSSIAN), ("koi8_r", RUSSIAN)]
+    + [("cp1252", "Le gardien ferme l’écluse — à minuit, « dit-il ». Œuvre déjà finie. " * 60)]
+    + [("cp1252", "O guarda não fechou a comporta; a inundação não é rápida, ações e corações. " * 10)]
+    + [("iso8859_2", "Příliš žluťoučký kůň úpěl ďábelské ódy u řeky. Šťastný hlídač zavřel vrata. " * 10)]
+    + [("iso8859_2", "Vrata zapornice čuvar zatvara; šuma, žaba, ćuprija, đak. " * 10)],
 )
 def test_every_usual_encoding_is_detected(encoding: str, text: str) -> None:
     assert decode(text.encode(encoding)) == text
