@@ -97,6 +97,7 @@ def authors_of(text: str) -> list[str]:
     return [name for name in split_names(text) if not _MADE_UP_NAME.match(name)]
 
 
+_OF_PERSON = re.compile("^(?:inventor|author|creator)_(?:name_)?")  # before the name of a field
 _WHOLE = ("name", "preferred", "preferredname", "literal", "fullname", "displayname", "collab", "author", "creator")
 _GIVEN, _FAMILY = (
     ("given", "givenname", "first", "firstname", "forename"),
@@ -112,7 +113,8 @@ def names_of(value: object) -> list[str]:
         return _distinct([name for one in value for name in ([one] if isinstance(one, str) else names_of(one))])
     if not isinstance(value, dict):
         return []
-    parts = {str(key).lower().replace("_", "").replace("-", ""): one for key, one in value.items()}
+    keys = {_OF_PERSON.sub("", str(key).lower()): one for key, one in value.items()}
+    parts = {key.replace("_", "").replace("-", ""): one for key, one in keys.items()}
     whole = next((parts[key] for key in _WHOLE if parts.get(key)), None)
     if whole is not None:
         return [whole] if isinstance(whole, str) else names_of(whole)

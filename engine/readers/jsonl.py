@@ -254,8 +254,8 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
         if key not in _OWN_FIELDS and key not in texts:
             metadata |= {key: _checked(key, value)} if _is_plain(value) else _nested(key, value)
     _add_metadata(record.get("metadata") or record.get("meta") or {}, metadata, is_strict=not texts)
-    if names := _authors(record, metadata):
-        metadata["authors"] = [*names]
+    people = {"authors": _authors(record, metadata), "inventors": names_of(record.get("inventor_list"))}  # of HUPD
+    metadata |= {field: [*names] for field, names in people.items() if names}
     blocks.add(title)
     if record.get("sections"):
         sections = _section_list(record)

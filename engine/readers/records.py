@@ -28,14 +28,14 @@ TEXT_FIELDS = {
     "claims_localized": "Claims", "html_with_citations": "", "html": "", "html_lawbox": "", "html_columbia": "",
     "html_anon_2020": "", "xml_harvard": "", "recitals": "", "main_body": "", "attachments": "", "facts": "Facts",
     "law": "Law", "tldr": "Summary", "judgment": "", "judgement": "", "transcript": "", "markdown": "",
-    "content_html": "",
+    "content_html": "", "snippet": "", "context": "",
 }  # fmt: skip
 _TITLES = ("title", "case_name", "name_abbreviation", "name", "headline", "case_name_full", "title_localized",
            "invention_title", "docname")  # fmt: skip
 IDS = (
     "_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number",
     "publication_number", "patent_number", "cluster_id", "uuid", "article_id", "patent_id", "lens_id", "doi", "pmid",
-    "pmcid", "identifier", "docno", "doc_no", "uid", "guid", "bibcode", "accession_number", "url",
+    "pmcid", "identifier", "docno", "doc_no", "uid", "guid", "bibcode", "accession_number", "pid", "url",
 )  # fmt: skip
 _PAGE_FURNITURE = frozenset(["header", "footer", "page_number", "aside_text"])
 _CELL_END, _ROW_END = re.compile(r"</t[dh]>(?=\s*<t[dh])"), re.compile("</tr>")
@@ -45,6 +45,7 @@ _PARTS = (
     "paragraphs", "sections", "subsections", "claims", "claim_text", "rendered",
 )  # fmt: skip  # of an object that holds text
 _NAMES_OF_SECTIONS = ("section", "heading", "title", "section_name", "section_title")
+_EXCERPTS = ("snippet", "context")  # of a text that may stand beside them
 _MARKED = ("html_with_citations", "html", "html_lawbox", "html_columbia", "html_anon_2020", "xml_harvard")  # with tags
 COUNTED = {  # fields with parts that are counted instead of read
     **dict.fromkeys(["bib_entries", "references", "bibliography"], reasons.REFERENCES),
@@ -53,7 +54,7 @@ COUNTED = {  # fields with parts that are counted instead of read
 }
 _PAGE_NUMBERS = frozenset(["page", "page_number", "page_no", "page_num", "pageNumber", "page_index", "index"])
 _NUMBERS = ("claim_number", "claim_num", "number", "num", "claim_no")
-_INLINE = re.compile(r"<(i|b|em|strong|su[bp]|u|scp)(?:\s[^<>]{0,200})?>([^<>]{0,500})</\1>")
+_INLINE = re.compile(r"<(i|b|em|strong|su[bp]|u|scp|mark)(?:\s[^<>]{0,200})?>([^<>]{0,500})</\1>")
 _TAG = re.compile(r"<[^<>]{1,2000}>")
 _OPINION = re.compile(
     r"(?:\d{3})?((?:combined|unanimous|lead|majority|plurality|concur|dissent|in-?part|per.?curiam|rehearing|remittitur"
@@ -183,6 +184,8 @@ def of_block_list(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The fields of a document whose blocks are listed in order; the first one is the title if it is a heading."""
     from engine.readers.markup import tex_text  # most records hold no markup
 
+    if odd := next((number for number, block in enumerate(blocks, 1) if not isinstance(block["type"], str)), 0):
+        raise DocumentError(f'the "type" of its block {odd} is no text')
     sections: list[dict[str, Any]] = [{"text": ""}]
     title, furniture = "", []
     for number, block in enumerate(_of_unstructured(block) if "element_id" in block else block for block in blocks):
@@ -305,6 +308,8 @@ def _of_blocks_or_pages(record: dict[str, Any]) -> dict[str, Any]:
             return {key: value for key, value in record.items() if key in IDS} | _of_marker(record)
     except (AttributeError, TypeError) as error:
         raise DocumentError("a part of its document is no object with the fields of its kind") from error
+    if isinstance(pages := record.get("pages"), list) and all(isinstance(page, str) for page in pages):
+        record = record | {"pages": [{"page": number, "text": page} for number, page in enumerate(pages, 1)]}
     for name in ("pages", *TEXT_FIELDS):
         if whole := _text_of_pages(record.get(name)):  # of Mistral OCR, and of many programs
             return {key: value for key, value in record.items() if key != name} | {"text": text or whole}
@@ -429,8 +434,8 @@ def texts_of(record: Mapping[str, Any], left_out: Counter[str]) -> dict[str, lis
     found: dict[str, list[tuple[str, str]]] = {}
     seen: set[str] = set()
     for name, heading in TEXT_FIELDS.items():
-        if found and (name in _MARKED or (name == "article_text" and record.get("sections"))):
-            continue  # the same text with its tags
+        if found and (name in (*_MARKED, *_EXCERPTS) or (name == "article_text" and record.get("sections"))):
+            continue  # the same text with its tags, or a part of it
         parts = [(title, text) for title, text in _parts_of(record.get(name), heading, 0, left_out) if text not in seen]
         seen.update(text for _, text in parts if text)
         if any(text.strip() for _, text in parts):
@@ -498,8 +503,8 @@ def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -
         if languages := [name for name in value if len(str(name)) == 2]:  # the same text in several
             value = {"text": value.get("en", value[languages[0]])} | value
         is_read = False
-        for part in (*_PARTS, *_MARKED):
-            if value.get(part) and not (is_read and part in _MARKED):
+        for part in (*_PARTS, *_MARKED, "snippet"):
+            if value.get(part) and not (is_read and part not in _PARTS):
                 named = "Abstract" if part == "abstract" else one_line(own) or heading
                 for name, text in _parts_of(value[part], named, depth + 1, left_out):
                     yield name, text

@@ -172,10 +172,21 @@ def test_a_file_is_refused_with_a_reason(data: bytes, reason: str) -> None:
         ({"body_text": [{"section": "Proof", "text": "Let {{formula:f1}} be, see {{cite:c1}}."}],
           "ref_entries": {"f1": {"type": "formula", "latex": "x^2"}, "t": {"type": "table", "caption": "Rates"}}},
          "Proof\n\nLet x^2 be, see.\n\nFigures and tables\n\nRates"),
+        ({"snippet": "The <mark>board</mark> took it."}, "The board took it."),
+        ({"opinions": [{"snippet": "The board.", "type": "lead-opinion"}]}, "lead-opinion\n\nThe board."),
+        ({"plain_text": "All of it.", "snippet": "of it"}, "All of it."),
     ],
 )  # fmt: skip
 def test_records_of_other_collections_lose_no_text(record: dict[str, Any], text: str) -> None:
     assert document_of({"publication_number": "US1", **record}).text == text
+
+
+def test_inventors_of_hupd_are_named_and_a_block_of_mineru_without_a_type_is_refused() -> None:
+    people = [{"inventor_name_last": "Vane", "inventor_name_first": "Ann", "inventor_city": "Goole"}]
+    document = document_of({"id": 1, "text": "A pump.", "inventor_list": people})
+    assert document.metadata == {"inventors": ["Ann Vane"], "left_out_field_words": 1}
+    with pytest.raises(DocumentError, match='the "type" of its block 1 is no text'):
+        read(b'[{"type": {}, "text": "a", "page_idx": 0}]', "a", "a.json")
 
 
 def test_sections_inside_of_sections_have_their_levels_and_pages_count_what_they_leave_out() -> None:
@@ -190,6 +201,7 @@ def test_sections_inside_of_sections_have_their_levels_and_pages_count_what_they
     ("record", "title", "text"),
     [
         ({"pages": [{"index": 0, "markdown": "The judg-"}, {"index": 1, "markdown": "ment."}]}, "1", "The judgment."),
+        ({"pages": ["The judg-", "ment."]}, "1", "The judgment."),
         ({"full_text": [{"page": 1, "text": "One."}, {"page": 2, "text": "Two."}]}, "1", "One. Two."),
         ({"title": "T", "text": "One.", "pages": "12-34"}, "T", "T One."),
         ({"title_localized": [{"text": "Pumpe", "language": "de"}, {"text": "Pump", "language": "en"}],
@@ -198,7 +210,7 @@ def test_sections_inside_of_sections_have_their_levels_and_pages_count_what_they
         ({"title": "Opinion", "text": "COURT OF GOOLE\n\nANN VANE,\nPlaintiff,\n\nv.\n\nLIME INC.,\nDefendant.\n"},
          "ANN VANE v. LIME INC.", "Opinion COURT OF GOOLE ANN VANE, Plaintiff, v. LIME INC., Defendant."),
     ],
-    ids=["pages of Mistral", "pages", "pages of a journal", "languages", "a title of many"],
+    ids=["pages of Mistral", "bare pages", "pages", "pages of a journal", "languages", "a title of many"],
 )  # fmt: skip
 def test_pages_languages_and_titles_of_records(record: dict[str, object], title: str, text: str) -> None:
     (document,) = read_bytes(json.dumps({"id": "1"} | record).encode(), "a.jsonl")
