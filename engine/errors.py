@@ -107,6 +107,11 @@ class MissingExtra(EngineError):
         super().__init__(f"{feature} needs {package}; install it: {install_command(extra, package)}")
 
 
+def command_line(*words: object) -> str:
+    """A command of longmatch for a message, quoted for a shell: command_line("index", folder, "PATH...")."""
+    return shlex.join(["longmatch", *map(str, words)])
+
+
 def install_command(extra: str, package: str) -> str:
     """The pip command that installs what an extra of longmatch names, or `package` where the extra is not known.
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from engine import result as results
 from engine.encoders.encoder import EncodedDocument, Encoder, Vectors
 from engine.environment import check_device, is_gpu
-from engine.errors import EncoderError, EngineError, IndexMismatch, QueryError, named_faults
+from engine.errors import EncoderError, EngineError, IndexMismatch, QueryError, command_line, named_faults
 from engine.result import Encoding, Hit, IndexState, Provenance, Status, index_state, provenance, recorded_encoder
 from engine.scoring.evidence import Scoring
 from engine.search.partition import Placement
@@ -146,7 +146,7 @@ class Index:
     def _check_vectors(self) -> None:
         if not self.snapshot.width:
             raise IndexMismatch(
-                f"{self.snapshot.folder} holds words alone; add vectors: longmatch index {self.snapshot.folder}"
+                f"{self.snapshot.folder} holds words alone; add vectors: {command_line('index', self.snapshot.folder)}"
             )
 
     def _check_encoder(self, encoder: Encoder) -> None:
@@ -169,7 +169,7 @@ class Index:
         n_tokens = int(snapshot.tokens[snapshot.has_vectors].sum())
         return (
             f"encode {int(snapshot.has_vectors.sum()):,} documents again ({snapshot.n_chunks:,} chunks, {n_tokens:,} "
-            f"tokens): longmatch index {snapshot.folder} --reencode"
+            f"tokens): {command_line('index', snapshot.folder, '--reencode')}"
         )
 
     def searcher(self, scoring: Scoring | None = None) -> Searcher:
@@ -489,9 +489,8 @@ class Index:
         if position is None:
             similar = self.snapshot.similar_names(doc_id)
             names = ", ".join(map(repr, similar))
-            hint = (
-                f"did you mean {names}?" if similar else f"list them: longmatch show {self.snapshot.folder} --documents"
-            )
+            listing = command_line("show", self.snapshot.folder, "--documents")
+            hint = f"did you mean {names}?" if similar else f"list them: {listing}"
             raise QueryError(f"no document {doc_id!r} among {self.n_documents:,} in {self.snapshot.folder}; {hint}")
         return position
 

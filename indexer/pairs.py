@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import QueryError
+from engine.errors import QueryError, command_line
 from engine.index import Index
 from engine.result import DocumentPair, index_state
 from engine.scoring.evidence import CONTAINMENT, Scoring
@@ -80,7 +80,8 @@ def find_pairs(
     started = time.perf_counter()
     run = _Pass(index, settings, progress or (lambda _what, _n_done, _n_documents: None))
     if run.lacks_vectors:
-        log(f"some documents have no vectors: pairs are scored by words alone; add them: longmatch index {run.folder}")
+        add = command_line("index", run.folder)
+        log(f"some documents have no vectors: pairs are scored by words alone; add them: {add}")
     with nullcontext() if journal is None else Journal(journal, run.description) as blocks:
         if blocks is not None and blocks.n_kept:
             log(f"continuing after {blocks.n_kept:,} blocks of {journal}")

@@ -22,6 +22,7 @@ from engine.errors import (
     IndexDamaged,
     MissingExtra,
     StorageError,
+    command_line,
     fault,
     install_command,
     named_faults,
@@ -66,6 +67,10 @@ def test_the_command_names_packages_of_the_registry(extra: str, command: str, mo
     required = ["click>=8", 'fastapi>=0.165; extra == "serve"', 'uvicorn; extra == "serve"', 'x; extra == "other"']
     monkeypatch.setattr("importlib.metadata.requires", lambda _: required)
     assert install_command(extra, "Pack") == command
+
+
+def test_a_command_in_a_message_can_be_pasted_into_a_shell() -> None:
+    assert command_line("index", Path("it's my.lm"), "PATH...") == """longmatch index 'it'"'"'s my.lm' PATH..."""
 
 
 def sqlite_error(code: int, text: str = "the reason") -> sqlite3.Error:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.errors import IndexMismatch, QueryError
+from engine.errors import IndexMismatch, QueryError, command_line
 from engine.report.contract import place_of, result_dict
 from engine.report.exports import COUNT_COLUMNS, PART_COLUMNS, part_rows
 from engine.result import N_SNIPPETS, Result
@@ -171,7 +171,7 @@ def _sections(snapshot: Snapshot, positions: Positions) -> list[dict[str, Any]]:
 def _vectors(snapshot: Snapshot, positions: Positions) -> Export:
     if not snapshot.width:
         raise IndexMismatch(
-            f"{snapshot.folder} holds words alone and no vectors; add them: longmatch index {snapshot.folder}"
+            f"{snapshot.folder} holds words alone and no vectors; add them: {command_line('index', snapshot.folder)}"
         )
     schema = pa.schema(
         [

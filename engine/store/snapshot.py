@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import EngineError, IndexDamaged, IndexMismatch, damaged_catalog, faults_named, step
+from engine.errors import EngineError, IndexDamaged, IndexMismatch, command_line, damaged_catalog, faults_named, step
 from engine.store import checks
 from engine.store.catalog import (
     CATALOG_FILE,
@@ -351,7 +351,7 @@ class IndexSnapshot(Documents):
         self.folder = folder
         catalog = folder / CATALOG_FILE
         if not catalog.exists():
-            raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
+            raise IndexMismatch(f"{folder} holds no index; make one: {command_line('index', folder, 'PATH...')}")
         self._is_checked = False  # whether all rows were compared with their checksums
         self._pin(catalog)
         for _ in range(OPENINGS - 1):
@@ -361,7 +361,8 @@ class IndexSnapshot(Documents):
             self._pin(catalog)
         if not self.meta.keys() & {"encoder", "counters"}:
             self.close()
-            raise IndexMismatch(f"{folder} was begun but holds nothing yet; fill it: longmatch index {folder} PATH...")
+            fill = command_line("index", folder, "PATH...")
+            raise IndexMismatch(f"{folder} was begun but holds nothing yet; fill it: {fill}")
 
     def _pin(self, catalog: Path) -> None:
         """Begin a read transaction, and map the files that the catalog names."""

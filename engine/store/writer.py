@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import IndexMismatch, named_faults
+from engine.errors import IndexMismatch, command_line, named_faults
 from engine.store import catalog, checks
 from engine.store.gathering import Locations
 from engine.store.reference import REFERENCE_FOLDER, Reference, write_reference
@@ -63,7 +63,7 @@ class Writer(WritableIndex):
         if bound is None:
             self.set_values({"encoder": dict(encoder)})
         elif bound["fingerprint"] != encoder["fingerprint"]:
-            again = f"encode it again: longmatch index {self.folder} --reencode"
+            again = f"encode it again: {command_line('index', self.folder, '--reencode')}"
             raise IndexMismatch(
                 f"{self.folder} was built with encoder {bound['name']!r} ({bound['width']} wide, fingerprint "
                 f"{bound['fingerprint'][:12]}), not {encoder['name']!r} ({encoder['width']} wide, "

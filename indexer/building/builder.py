@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from engine.encoders.encoder import Encoder
-from engine.errors import DocumentError, EngineError, IndexMismatch, QueryError, named_faults
+from engine.errors import DocumentError, EngineError, IndexMismatch, QueryError, command_line, named_faults
 from engine.readers import Unreadable
 from engine.store import catalog
 from engine.store.checks import COMMITS_FILE
@@ -142,7 +142,7 @@ def _check_present(place: Path, n_partitions: int) -> None:
         what = f"has {n_present} partitions" if n_present > 1 else "is there already, and is not partitioned"
         raise IndexMismatch(
             f"{place} {what}, not {n_partitions}; leave --partitions out, or copy it into a new index of "
-            f"{n_partitions} partitions: longmatch upkeep partition {place} OUT -p {n_partitions}"
+            f"{n_partitions} partitions: {command_line('upkeep', 'partition', place, 'OUT', '-p')} {n_partitions}"
         )
 
 
@@ -367,7 +367,7 @@ def _refuse_partition(target: PartitionWriters | Writer) -> None:
     if isinstance(target, Writer) and target.is_partition:
         whole = target.folder.parent
         raise IndexMismatch(
-            f"{target.folder} is a partition of {whole}, which takes documents: longmatch index {whole}"
+            f"{target.folder} is a partition of {whole}, which takes documents: {command_line('index', whole)}"
         )
 
 

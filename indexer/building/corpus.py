@@ -32,7 +32,7 @@ from itertools import groupby
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
-from engine.errors import DocumentError, IndexMismatch
+from engine.errors import DocumentError, IndexMismatch, command_line
 from engine.readers import Unreadable, holds_document, jsonl
 from engine.readers.fields import USUAL, Fields
 from engine.readers.latex_source import is_fragment
@@ -467,7 +467,7 @@ def find_failed(index: Path) -> Retry:
     from engine.store.partitioned import stored_failures
 
     if not holds_index(index):
-        raise IndexMismatch(f"{index} holds no index; make one: longmatch index {index} PATH...")
+        raise IndexMismatch(f"{index} holds no index; make one: {command_line('index', index, 'PATH...')}")
     retry = Retry()
     for source, doc_id in stored_failures(index):
         reason = _obstacle(index, source, doc_id)
@@ -485,7 +485,7 @@ def _obstacle(index: Path, source: str, doc_id: str) -> str:
         if file == "stdin" or not Path(file).is_file():
             return "it is a line of a file that is no longer there; index that file again"
         return f"it is a line of {file}; index that file again, its unchanged lines are skipped: " + (
-            f"longmatch index {index} {file}"
+            command_line("index", index, file)
         )
     if not Path(source).is_file():
         return "it is no longer there; bring it back, or forget it by indexing its folder again with --prune"

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.encoders.encoder import EncodedDocument, Encoder
-from engine.errors import DocumentError, IndexMismatch, RecallTooLow, named_faults
+from engine.errors import DocumentError, IndexMismatch, RecallTooLow, command_line, named_faults
 from engine.report.lines import duration
 from engine.store.catalog import is_partitioned, partition_of
 from engine.store.durable import appearing
@@ -143,7 +143,7 @@ def _opened(path: Path) -> Writer:
         if writer.is_partition:
             raise IndexMismatch(f"{path} is a partition, whose encoder is that of all; index the corpus again")
         if "encoder" not in writer.meta:
-            raise IndexMismatch(f"{path} holds words alone; add vectors: longmatch index {path}")
+            raise IndexMismatch(f"{path} holds words alone; add vectors: {command_line('index', path)}")
     except IndexMismatch:
         writer.close()
         raise

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from engine.environment import check_extra
+from engine.errors import command_line
 from engine.report.lines import counted, duration, megabytes
 from indexer.cli.options import (
     FAILED,
@@ -248,7 +249,8 @@ def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> 
         from engine.store.catalog import holds_index
 
         if not holds_index(index):
-            raise click.UsageError(f"{index} holds no index; name what to index: longmatch index {index} PATH...")
+            typed = command_line("index", index, "PATH...")
+            raise click.UsageError(f"{index} holds no index; name what to index: {typed}")
     _check_ray(options)
 
 
@@ -503,7 +505,7 @@ def _print_faults(index: Path, report: BuildReport) -> None:
         log(f"failed: {failure.source}: {failure.reason}")
     if len(report.failures) > _MAX_FAILURES:
         n_more = len(report.failures) - _MAX_FAILURES
-        log(f"and {n_more:,} more: longmatch show {index} --failures")
+        log(f"and {n_more:,} more: {command_line('show', index, '--failures')}")
     for doubt in report.doubts[:_MAX_FAILURES]:
         log(f"warning: {doubt.source}: {doubt.reason}")
     if len(report.doubts) > _MAX_FAILURES:
@@ -525,5 +527,5 @@ def _missing_line(index: Path, report: BuildReport) -> str:
     meta = stored_meta(index)
     if "encoder" not in meta:
         other = "" if meta.get("language") in ("english", "none", None) else " --encoder NAME"
-        return f"{left}; the index holds words alone, this adds vectors: longmatch index {index}{other}"
-    return f"{left}; queries encode what they need, this encodes all: longmatch index {index}"
+        return f"{left}; the index holds words alone, this adds vectors: {command_line('index', index)}{other}"
+    return f"{left}; queries encode what they need, this encodes all: {command_line('index', index)}"

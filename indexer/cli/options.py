@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from engine.environment import check_extra
-from engine.errors import QueryError
+from engine.errors import QueryError, command_line
 from engine.store.catalog import holds_index
 from engine.text.document import Document, Unreadable
 from indexer.cli.terminal import log
@@ -126,13 +125,13 @@ def typed_command() -> str:
     """The command as it was typed, quoted for a shell; "" outside of a command."""
     context = click.get_current_context(silent=True)
     arguments = () if context is None else context.meta.get(TYPED, ())
-    return shlex.join(["longmatch", *arguments]) if arguments else ""
+    return command_line(*arguments) if arguments else ""
 
 
 def _existing(_context: click.Context, _parameter: click.Parameter, path: Path) -> Path:
     """Refuse a folder without an index before anything is loaded."""
     if not holds_index(path):
-        raise click.ClickException(f"{path} holds no index; make one: longmatch index {path} PATH...")
+        raise click.ClickException(f"{path} holds no index; make one: {command_line('index', path, 'PATH...')}")
     return path
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
 import click
@@ -64,7 +65,7 @@ def _check(path: Path) -> None:
     folder = path.resolve().parent
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "does not exist"
-        raise click.BadParameter(f"the folder {folder} {problem}; make it: mkdir -p {folder}")
+        raise click.BadParameter(f"the folder {folder} {problem}; make it: mkdir -p {quote(str(folder))}")
     if path.exists() and not os.access(path, os.W_OK):
         raise click.BadParameter(f"{path} may not be written; name another file, or change its permissions")
     if _is_replaced(path):

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.citing import Citation, cited_by
 from engine.environment import check_extra
-from engine.errors import QueryError
+from engine.errors import QueryError, command_line
 from engine.index import Index
 from engine.report.contract import outline
 from engine.report.lines import Line, Run, Style, counted, line, megabytes, shortened, table
@@ -73,7 +73,7 @@ def _coverage_line(facts: dict[str, Any]) -> str:
 
 def _encoder_line(encoder: dict[str, Any] | None, index: Path) -> str:
     if encoder is None:
-        return f"none, the index holds words alone; add vectors: longmatch index {index}"
+        return f"none, the index holds words alone; add vectors: {command_line('index', index)}"
     return f"{encoder['name']}, {encoder['width']} wide, fingerprint {encoder['fingerprint'][:12]}"
 
 
@@ -402,7 +402,7 @@ def export(index: Path, what: What, where: str | None, output: Path | None) -> N
         log(f"{n_rows:,} rows, {len(chosen):,} documents")
         n_missing = int(np.count_nonzero(~snapshot.has_vectors[chosen])) if what == "vectors" else 0
         if n_missing:
-            log(f"{n_missing:,} documents have no vectors yet; encode them: longmatch index {index}")
+            log(f"{n_missing:,} documents have no vectors yet; encode them: {command_line('index', index)}")
 
 
 @click.command()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engine.errors import command_line
 from engine.report.lines import counted, megabytes
 from indexer.cli.options import (
     FAILED,
@@ -88,7 +89,7 @@ def verify(index: Path, deep: bool, sample: int | None, device: str | None, as_j
         if any(finding.damage is Damage.CATALOG for finding in harmful):
             advice = "restore a backup (longmatch upkeep restore), or delete the folder and index the corpus again"
         else:
-            advice = f"repair it: longmatch upkeep repair {index}"
+            advice = f"repair it: {command_line('upkeep', 'repair', index)}"
         echo(f"{len(harmful)} damaged; {advice}" if harmful else "no damage found")
     if harmful:
         sys.exit(FAILED)

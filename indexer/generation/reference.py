@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
-from engine.errors import IndexMismatch, QueryError, named_faults
+from engine.errors import IndexMismatch, QueryError, command_line, named_faults
 from engine.scoring.evidence import LEVELS, FloorTable, Scoring
 from engine.search.query import Prepared, Query, prepare
 from engine.search.scorer import Scorer
@@ -45,9 +45,8 @@ def rebase(path: str | Path, *, log: Callable[[str], None] = lambda _: None) -> 
     with open_writers(Path(path)) as writer:
         if isinstance(writer, Writer) and writer.is_partition:
             whole = writer.folder.parent
-            raise IndexMismatch(
-                f"{path} is a partition of {whole}, whose reference it shares: longmatch upkeep rebase {whole}"
-            )
+            rebase = command_line("upkeep", "rebase", whole)
+            raise IndexMismatch(f"{path} is a partition of {whole}, whose reference it shares: {rebase}")
         with open_snapshot(writer.folder) as snapshot:
             return pin_reference(writer, snapshot, log)
 

@@ -12,11 +12,21 @@ import tarfile
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import IO, Any
 
 import xxhash
 
-from engine.errors import BudgetExceeded, IndexBusy, IndexDamaged, IndexMismatch, QueryError, named_faults
+from engine.errors import (
+    BudgetExceeded,
+    IndexBusy,
+    IndexDamaged,
+    IndexMismatch,
+    QueryError,
+    command_line,
+    faults_named,
+    named_faults,
+)
 from engine.store import checks
 from engine.store.catalog import CATALOG_FILE, FILE_TABLES, check_file_names, has_table, is_partitioned, reading
 from engine.store.durable import Checksum, appearing, checksum, fsync_folder, unfinished_folder, write_durably
@@ -57,14 +67,15 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
     if is_partitioned(folder):
         raise IndexMismatch(
             f"{folder} is partitioned, and a backup holds one index; join it first, and back that up: "
-            f"longmatch upkeep partition {folder} ONE.lm -p 1"
+            + command_line("upkeep", "partition", folder, "ONE.lm", "-p", 1)
         )
     if not catalog.exists():
-        raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
+        raise IndexMismatch(f"{folder} holds no index; make one: {command_line('index', folder, 'PATH...')}")
     if target.exists():
         raise QueryError(f"{target} is there already; name another file, or delete it first")
     if not target.parent.is_dir():
-        raise QueryError(f"there is no folder {target.parent} for the backup; make it first: mkdir -p {target.parent}")
+        make = f"mkdir -p {quote(str(target.parent))}"
+        raise QueryError(f"there is no folder {target.parent} for the backup; make it first: {make}")
     for _ in range(_ATTEMPTS):
         try:
             return _backup_once(folder, target)
@@ -80,7 +91,12 @@ def _backup_once(folder: Path, target: Path) -> BackupReport:
     with unfinished_folder(target) as work:
         copy, reported = work / CATALOG_FILE, checks.reported_commits(folder)
         with reading(folder / CATALOG_FILE) as connection, closing(sqlite3.connect(copy)) as into:
-            connection.backup(into)  # the pages of one commit, those in the write-ahead log included
+            try:
+                connection.backup(into)  # the pages of one commit, those in the write-ahead log included
+            except sqlite3.OperationalError as error:
+                is_full = error.sqlite_errorcode == sqlite3.SQLITE_FULL  # of the copy: the catalog is only read
+                with faults_named(str(target if is_full else folder / CATALOG_FILE)):
+                    raise
         named, n_documents, meta = _contents(copy)
         checks.check_commits(meta, reported, str(folder / CATALOG_FILE))
         files = {CATALOG_FILE: checksum(copy)} | named

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
-from engine.errors import IndexDamaged, QueryError, RecallTooLow, named_faults
+from engine.errors import IndexDamaged, QueryError, RecallTooLow, command_line, named_faults
 from engine.store import catalog
 from engine.store.durable import fsync_folder
 from engine.store.shards import SHARD_FOLDER
@@ -46,7 +46,8 @@ def remove(path: str | Path, doc_ids: Sequence[str]) -> int:
 def _known(writer: Writer, names: Sequence[str], path: str | Path) -> list[int]:
     indexed = writer.indexed(names)
     if absent := [name for name in names if name not in indexed]:
-        raise QueryError(f"no document {absent[0]!r} in {path}; nothing was removed: longmatch show {path} --documents")
+        listing = command_line("show", path, "--documents")
+        raise QueryError(f"no document {absent[0]!r} in {path}; nothing was removed: {listing}")
     return [there.id for there in indexed.values()]
 
 
@@ -114,7 +115,8 @@ def _repair_partitions(folder: Path, repair_part: Callable[[Path], RepairReport]
     report = RepairReport(found=verify(folder))
     for finding in report.found:
         if finding.damage is Damage.MANIFEST:
-            raise IndexDamaged(f"{finding.where}: {finding.what}; then run it again: longmatch upkeep repair {folder}")
+            again = command_line("upkeep", "repair", folder)
+            raise IndexDamaged(f"{finding.where}: {finding.what}; then run it again: {again}")
     manifest = catalog.read_manifest(folder)
     damaged = [finding.where for finding in report.found if finding.damage is Damage.REFERENCE]
     if damaged:

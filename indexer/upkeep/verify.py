@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument, Encoder
-from engine.errors import DocumentError, IndexDamaged, IndexMismatch, named_faults
+from engine.errors import DocumentError, IndexDamaged, IndexMismatch, command_line, named_faults
 from engine.store import catalog, checks
 from engine.store.ann import AnnIndex
 from engine.store.durable import Checksum
@@ -113,7 +113,7 @@ def _check_place(folder: Path, number: int, n_partitions: int) -> list[Finding]:
 def _check_index(folder: Path) -> list[Finding]:
     file = folder / catalog.CATALOG_FILE
     if not file.exists():
-        raise IndexMismatch(f"{folder} holds no index; make one: longmatch index {folder} PATH...")
+        raise IndexMismatch(f"{folder} holds no index; make one: {command_line('index', folder, 'PATH...')}")
     findings: list[Finding] = []
     reported = checks.reported_commits(folder)
     try:

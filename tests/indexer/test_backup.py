@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tarfile
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from engine.errors import IndexDamaged, IndexMismatch, QueryError
+from engine.errors import BudgetExceeded, IndexDamaged, IndexMismatch, QueryError
 from engine.index import Index
 from engine.store.writer import Writer
 from indexer.building.builder import build
@@ -179,6 +181,17 @@ def test_a_run_that_is_interrupted_leaves_nothing(saved: Path, tmp_path: Path, m
     with pytest.raises(KeyboardInterrupt):
         restore(saved, tmp_path / "x.lm")
     assert list(tmp_path.iterdir()) == [saved]
+
+
+def test_a_full_disk_is_that_of_the_backup(built_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def small(*given: Any, real: Any = sqlite3.connect, **options: Any) -> sqlite3.Connection:  # noqa: ANN401
+        connection: sqlite3.Connection = real(*given, **options)
+        connection.execute("PRAGMA max_page_count = 2")  # never fewer than the pages that are there
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", small)
+    with pytest.raises(BudgetExceeded, match=r"a\.backup: database or disk is full"):
+        backup(built_folder, tmp_path / "a.backup")
 
 
 def test_a_file_that_is_no_backup_is_refused(tmp_path: Path) -> None:

@@ -102,10 +102,10 @@ def test_an_index_of_words_alone_says_what_adds_vectors(tmp_path: Path, papers: 
     result = succeed("index", path, GERMAN)
     assert f"this adds vectors: longmatch index {path} --encoder NAME\n" in result.stdout
     assert "does not read" not in run("index", path, GERMAN).stderr
-    path = tmp_path / "p.lm"
+    path = tmp_path / "my p.lm"
     words = run("index", path, papers / "fox" / "0.md", "--encode", "none").stdout
     assert "\n1 document has no vectors yet: about " in words
-    assert f"; the index holds words alone, this adds vectors: longmatch index {path}\n" in words
+    assert f"; the index holds words alone, this adds vectors: longmatch index '{path}'\n" in words
 
 
 @pytest.mark.parametrize(
