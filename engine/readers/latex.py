@@ -201,7 +201,7 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     tex, n_hidden = without_excluded(tex)
     tex, n_variants = without_branches(tex)
     tex, n_repeated = without_repeated_rows(tex)
-    tex = with_named_references(with_shorthands(without_tabs(without_overlays(tex))))
+    tex, n_undefined = with_named_references(with_shorthands(without_tabs(without_overlays(tex))))
     tex = _AFFILIATION.sub(lambda match: _AFFILIATION_KEY.sub("", match.group()), tex)
     text, macros = without_definitions(with_units(with_acronyms(without_columns(tex))), _Kept())
     is_plain = _IS_PLAIN.search(text) is not None and r"\begin{document}" not in text
@@ -234,6 +234,7 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
         reasons.FIGURES: len(_PICTURE.findall(body)),
         reasons.REFERENCES: len(_BIBLIOGRAPHY_ITEM.findall(body)),
         reasons.FILES: len(latex.missing),
+        reasons.LABELS: n_undefined,
         reasons.DOCUMENTS: n_others,
     }
     removed = [

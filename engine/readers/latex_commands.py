@@ -392,10 +392,13 @@ def without_overlays(text: str) -> str:
     return _OVERLAY.sub(r"\1", text) if "<" in text and ("beamer" in text or r"\begin{frame}" in text) else text
 
 
-_NAMED_REFERENCE = re.compile(r"\\(cref|Cref|autoref|Autoref)\*?[ \t]*\{([^{}]{1,300})\}")
+_NAMED_REFERENCE = re.compile(r"\\(cref|Cref|autoref|Autoref|nameref)\*?[ \t]*\{([^{}]{1,300})\}")
 _REFERENT = re.compile(
-    r"\\begin\{(?P<environment>[A-Za-z]{1,40})\*?\}|\\(?:sub)*(?P<part>section|chapter)(?![A-Za-z])|\\label\{(?P<label>[^{}]{1,200})\}"
+    r"\\begin\{(?P<environment>[A-Za-z]{1,40})\*?\}|\\(?:sub)*(?P<part>section|chapter)(?![A-Za-z])"
+    r"(?:\*?(?:\[[^\[\]]{0,200}\])?\{(?P<title>[^{}]{1,300})\})?|\\label\{(?P<label>[^{}]{1,200})\}"
 )
+_ANY_REFERENCE = re.compile(r"\\[A-Za-z]{0,12}[rR]ef[a-z]{0,9}\*?[ \t]*\{[^{}]{1,300}\}")
+_ARGUMENT = re.compile(r"[{=,]\s{0,9}([^{}=,\[\]\n]{1,300}+)(?=[},\]])")  # where a command or an option can set a label
 _THEOREM = re.compile(r"\\newtheorem\*?\{([A-Za-z]{1,40})\}(?:\[\w{1,40}\])?\{([^{}]{1,40})\}")
 _REFERENTS = {
     **{name: name for name in ("figure", "table", "equation", "algorithm", "section", "chapter", "theorem", "lemma")},
@@ -404,20 +407,33 @@ _REFERENTS = {
 }  # fmt: skip
 
 
-def with_named_references(text: str) -> str:
-    """Write what a reference names, as cleveref does: "figure" or "sections"; numbers are left out."""
+def with_named_references(text: str) -> tuple[str, int]:
+    """Write what a reference names, as cleveref does: "figure" or "sections"; numbers are left out.
+
+    A label that is nowhere is "??", as LaTeX prints it; the second value counts these.
+    """
+    if not _NAMED_REFERENCE.search(text):
+        return text, 0
     names = _REFERENTS | {name: shown.lower() for name, shown in _THEOREM.findall(text)}
-    name, named = "", dict[str, str]()
-    for match in _REFERENT.finditer(text) if _NAMED_REFERENCE.search(text) else ():
+    known = {label.strip() for label in _ARGUMENT.findall(_ANY_REFERENCE.sub("", text))}
+    name, title, named, n_undefined = "", "", dict[str, tuple[str, str]](), 0
+    for match in _REFERENT.finditer(text):
         if match["label"]:
-            named[match["label"]] = name
+            named[match["label"]] = name, title
         else:
             name = names.get(match["environment"] or match["part"], name)
+            title = match["title"] or title
 
     def write(match: re.Match[str]) -> str:
-        labels = match[2].split(",")
-        kind = named.get(labels[0].strip(), "")
+        nonlocal n_undefined
+        labels = [label.strip() for label in match[2].split(",")]
+        n_undefined += (n_missing := sum(label not in known for label in labels))
+        if n_missing == len(labels):
+            return "??"
+        kind, title = named.get(labels[0], ("", ""))
+        if match[1] == "nameref":
+            return title or match.group()
         kind = f"{kind}s" if kind and len(labels) > 1 else kind
         return f"{kind if match[1] == 'cref' else kind.capitalize()}~{match.group()}" if kind else match.group()
 
-    return _NAMED_REFERENCE.sub(write, text) if named else text
+    return _NAMED_REFERENCE.sub(write, text), n_undefined

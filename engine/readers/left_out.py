@@ -11,6 +11,7 @@ LINK_LISTS = "link_lists"
 COMMENTS = "comments"
 OBJECTS = "embedded_objects"
 FILES = "missing_files"
+LABELS = "undefined_labels"  # that a text refers to
 DOCUMENTS = "other_documents"  # of an archive that is one document
 RUNNING_HEADS = "running_heads"
 LINE_NUMBERS = "line_numbers"
@@ -18,7 +19,9 @@ UNREADABLE = "unreadable_characters"
 PAGES = "damaged_pages"
 SCANS = "scanned_pages"  # that OCR may read
 PARTS = "damaged_parts"
-ELEMENTS = frozenset([FIGURES, REFERENCES, LINK_LISTS, COMMENTS, OBJECTS, FILES, RUNNING_HEADS, LINE_NUMBERS, PARTS])
+ELEMENTS = frozenset([
+    FIGURES, REFERENCES, LINK_LISTS, COMMENTS, OBJECTS, FILES, LABELS, RUNNING_HEADS, LINE_NUMBERS, PARTS,
+])  # fmt: skip
 
 # Kinds of words: "12 navigation words".
 NAVIGATION = "navigation_words"

@@ -242,7 +242,8 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
         (r"\newtheorem{lem}{Lemma}",
          r"\Cref{a} and \cref{b,c}: see \autoref{d}, \cref{none}.\begin{figure}\caption{Old.}\label{a}\end{figure}"
          r"\begin{align}\label{b}x\end{align}\begin{lem}\label{d}It falls.\end{lem}",
-         "Figure and equations: see Lemma. Old. x Lemma. It falls."),
+         "Figure and equations: see Lemma, ??. Old. x Lemma. It falls."),
+        ("", r"\section{Old gates}\label{g}They fall; see \nameref{g}.", "Old gates They fall; see Old gates."),
         ("", r"\foreignquote{french}{Eau} rose, \og vite\fg{}.", "Eau rose, «vite»."),
         ("", r"\begin{tabular}{l}Oak\tabularnewline Elm\\\specialrule{1pt}{0pt}{2pt}Fir\end{tabular}", "Oak Elm Fir"),
         ("", r"The lock\todo[inline]{Note this.} is old, as\blfootnote{By Vane.} they say.",

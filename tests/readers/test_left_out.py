@@ -51,6 +51,7 @@ def _book(spine: str, items: str) -> bytes:
          "</listBibl></back></text></TEI>", {"references": 2}),
         ("a.tex", f"{BODY}\\includegraphics[width=3cm]{{a}}\\begin{{thebibliography}}{{9}}\\bibitem{{a}} A. Lee"
          "\\end{thebibliography}", {"figures": 1, "references": 1}),
+        ("a.tex", f"{BODY}\\Cref{{a,gone}} and \\cref{{none}}.\\mylabel{{a}}", {"undefined_labels": 2}),
         ("a.rst", f"Pumps\n=====\n\n{BODY}\n\n.. image:: a.png\n\n.. figure:: b.png\n\n   A pump.\n", {"figures": 2}),
         ("a.md", f"# Pumps\n\n{BODY} ![a pump](a.png) [a link](b)", {"figures": 1}),
         ("a.docx", word_of(f"<w:p><w:r><w:t>{BODY}</w:t>{_DRAWING}</w:r></w:p>"), {"figures": 1, "comments": 1}),
