@@ -4,14 +4,13 @@
     either     := term ('and' term)*
     term       := 'not' term | '(' filter ')' | comparison
     comparison := key ('=' | '!=' | '<' | '<=' | '>' | '>=') value
-                | key 'in' '(' value (',' value)* ')'
-                | key 'like' value | key 'exists' | key 'before' value
+                | key 'not'? ('in' '(' value (',' value)* ')' | 'like' value | 'exists' | 'before' value)
                 | 'cites' text
 
 A key is a metadata key, or `doc_id`, `title`, `source`; quote it in backticks if
 it is not a plain word, and double a backtick in it. A value is 'text', "text", a number,
 true or false. Where the metadata value is a list, a comparison holds if it holds for
-an element; a missing key satisfies no comparison but `!=`. A number is compared with a
+an element; a missing key satisfies no comparison but `!=` and `not`. A number is compared with a
 text that is a number as numbers; with any other text it is neither equal nor in an order.
 `before` compares dates: 2019, '2019-06' or '2019-06-01', of which the value of the filter counts as its first day and
 a metadata value as its last, so that what passes is certainly before. A time after the day does not matter, and other
@@ -52,6 +51,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<quoted>`(?:[^`]|``)+`)|(?P<number>-?\d+(?:\.\d+)?(?![\w.-]))"
     r"|(?P<sign><=|>=|!=|<>|==|=|<|>|\(|\)|,)|(?P<word>[\w][\w.:-]*))"
 )
+_NEGATED = ("in", "like", "exists", "before")  # comparisons that "not" may precede, as in SQL
 _MAX_DEPTH = 26  # nested brackets and nots; this parser and SQLite recurse through them
 _MAX_COMPARISONS = 200
 _MAX_VALUES = 30_000  # SQLite binds 32,766 in some builds
@@ -251,6 +251,13 @@ class _Parser:
         if (work := self._cited()) is not None:
             return Condition("id IN (SELECT value FROM json_each(?))", (Work(work),))
         key = self._key()
+        if self._take_if("not"):
+            if self._next()[1].lower() not in _NEGATED:
+                raise self._error(f"one of {' '.join(_NEGATED)}")
+            return self._tested(key).negated()
+        return self._tested(key)
+
+    def _tested(self, key: str) -> Condition:
         if self._take_if("exists"):
             return has_key(key)
         values: list[_Value] = []
@@ -277,7 +284,7 @@ class _Parser:
             return _before(day)
         sign = self._take_if("=", "==", "<", "<=", ">", ">=")
         if sign is None:
-            raise self._error("one of = != < <= > >= in like exists before")
+            raise self._error(f"one of = != < <= > >= not {' '.join(_NEGATED)}")
         values.append(self._value())
         return _comparing(sign, values)
 
