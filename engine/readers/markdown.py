@@ -31,9 +31,12 @@ _MAX_CHARS, _OPENING_CHARS = 100_000, 5_000
 _MAX_VALUES = 10_000
 _YAML = re.compile(
     r"\A---[ \t]*\n(?![ \t]*\n)"
-    r"(?P<fields>(?:(?!---|\.\.\.[ \t]*$)[^\n]*\n)*?)(?:---(?:[ \t]+[a-z_]{1,20})?|\.\.\.)[ \t]*$\n?",
+    r"(?P<fields>(?:(?!---|\.\.\.[ \t]*$)[^\n]*\n)*?)(?:---(?:[ \t]+(?P<part>[a-z_]{1,20}))?|\.\.\.)[ \t]*$\n?",
     re.MULTILINE,
 )
+_PART = re.compile(
+    r"^---[ \t]+(abstract|middle|back|note_[a-z]{1,20})[ \t]*$", re.MULTILINE
+)  # of RFC sources, kramdown
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(?P<fields>(?:(?!\+\+\+)[^\n]*\n)*?)\+\+\+[ \t]*$\n?", re.MULTILINE)
 _TOML_NAMED = re.compile(r"\A---toml[ \t]*\n(?P<fields>.*?)^---[ \t]*$\n?", re.MULTILINE | re.DOTALL)
 _JSON = re.compile(
@@ -60,7 +63,10 @@ def front_matter(text: str) -> tuple[dict[str, MetadataValue], str]:
         match = pattern.match(text, 0, _MAX_CHARS)
         fields = None if match is None else _title_block(match) if parse is None else parse(_fields_of(match))
         if match is not None and fields is not None:
-            return fields, text[match.end() :]
+            rest, part = text[match.end() :], match.groupdict().get("part")
+            if part in ("abstract", "middle"):
+                rest = _PART.sub(lambda line: "# Abstract" if line[1] == "abstract" else "", f"--- {part}\n{rest}")
+            return fields, rest
     return {}, text
 
 

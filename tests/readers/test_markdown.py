@@ -63,6 +63,15 @@ def test_a_note_of_obsidian_shows_the_words_of_its_links() -> None:
     assert document.metadata == {"tags": ["rivers", "to/read"], "aliases": ["Lock keeper"], "left_out_figures": 1}
 
 
+def test_the_parts_of_an_rfc_source_are_no_text() -> None:
+    source = (
+        f"---\ntitle: On Pumps\n--- abstract\n\n{BODY}\n\n--- middle\n\n# Introduction\n\n{BODY}\n\n--- back\n\nEnd.\n"
+    )
+    document = read(source.encode(), "a", "a.md")
+    assert document.title == "On Pumps" and "---" not in document.text
+    assert [section.heading for section in document.sections] == ["Abstract", "Introduction"]
+
+
 def test_tags_within_a_note_of_obsidian_join_those_of_its_front_matter(tmp_path: Path) -> None:
     note = (
         "---\ntags: rivers, locks\n---\n# Weir #project/locks\n\n- [ ] See #to-read and #rivers, #日本; not #2024, "
