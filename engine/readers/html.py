@@ -156,6 +156,7 @@ def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Elemen
     for element in root.iter("head", "script", "style", "template"):
         blocks.skip(markup.all_text(element))
     blocks.expect(markup.all_text(root))
+    markup.write_formulas(root, blocks)
     for drawing in root.iterfind("body/svg") if is_of_book else ():
         if len(drawing.getparent()) == 1 and next(drawing.iter("text"), None) is not None:  # all of a page
             drawing.tag = "div"

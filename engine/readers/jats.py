@@ -55,6 +55,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     title = markup.NOTE_MARK.sub("", rendered(shown, _GRAMMAR)).removeprefix(number)
     journal = root.find(".//{*}journal-meta//{*}journal-title")
     blocks.expect(markup.all_text(root))
+    markup.write_formulas(root, blocks)
     markup.join_numbers([label for note in root.iter("{*}fn") for label in note.iterfind("{*}label")])
     markup.lift(root, _FLOATS, frozenset(["p"]))
     blocks.add(title)

@@ -72,6 +72,30 @@ def tex_text(tex: str) -> str:
     return formula_text(tex)
 
 
+_IN_TEXT = re.compile(r"\\\((.{1,500}?)\\\)|\\\[(.{1,2000}?)\\\]|\$\$([^$]{1,2000})\$\$", re.DOTALL)
+_IS_TEX = re.compile(r"\\[A-Za-z]|[_^=<>+]|^\s*[A-Za-z]\s*$")
+_NO_TEX = frozenset(["pre", "code", "kbd", "samp", "tt", "script", "style", "textarea", "math", "tex-math"])
+
+
+def write_formulas(root: Element, blocks: Blocks) -> None:
+    """Write formulas in the notation of TeX between \\( and \\), as MathJax finds them, as their text."""
+
+    def written(match: re.Match[str]) -> str:
+        tex = match[1] or match[2] or match[3]
+        if not _IS_TEX.search(tex) or not (shown := tex_text(tex.strip())):
+            return match.group()
+        blocks.skip(match.group())
+        return shown
+
+    for element in root.iter(etree.Element):
+        for place, owner in (("text", element), ("tail", element.getparent())):
+            text = getattr(element, place) or ""
+            if owner is None or not ("\\(" in text or "\\[" in text or "$$" in text):
+                continue
+            if not any(local_name(one) in _NO_TEX for one in (owner, *owner.iterancestors(etree.Element))):
+                setattr(element, place, _IN_TEXT.sub(written, text))
+
+
 _TOKENS = frozenset(["mi", "mn", "mo", "ms", "mtext", "ci", "cn"])
 _RELATIONS = frozenset("=<>≤≥≠≈≡∼∝→←↔⇒∈∉⊂⊆+−±×·,")
 _CELL_BORDER = re.compile(r", ?(?=[=<>≤≥≠≈≡]|$)")  # of an aligned equation, or of a blank cell
@@ -470,7 +494,7 @@ class _Walk:
         text = "".join(self._buffer)
         self._buffer, self._is_apart, self._raised = [], False, []
         if self._verbatim:
-            text = joined_words(text.replace(_BREAK, "\n"))
+            text = joined_words(text.replace(_BREAK, "\n").replace("\f", "\n"))
         else:
             text = "\n".join(one_line(line) for line in joined_lines(text).split(_BREAK)).strip()
             text = joined_words(text) if "\n" in text else text

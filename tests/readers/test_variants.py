@@ -723,3 +723,12 @@ def test_restructured_text_of_other_programs(source: str, text: str, left_out: d
     document = document_of("a.rst", source)
     assert " ".join(document.text.split()) == text
     assert document.left_out == left_out
+
+
+@pytest.mark.parametrize(("name", "page"), [("a.html", html("{}")), ("a.xml", jats("", "{}"))])
+def test_tex_between_delimiters_is_written_as_text(name: str, page: str) -> None:
+    body = r"<p>Let \(x^2 + \alpha\) be \[\frac{a}{b}\], <i>\(n\)</i>; \(foo\) <code>\(y\)</code> costs $$5, $$6.</p>"
+    document = document_of(name, page.replace("{}", body))
+    text = " ".join(document.text.split())
+    assert text.endswith(r"Let x^2 + α be a/b, n; \(foo\) \(y\) costs $$5, $$6.")
+    assert "left_out_unexplained_words" not in document.metadata
