@@ -84,6 +84,7 @@ _OF_THE_FRONT = frozenset([
 ])  # fmt: skip
 _LISTS = {"symbols": "ul", "numbers": "ol", "letters": "ol"}
 _PARTS = ("Year", "Month", "Day")
+_ATOM_DATES = ("{*}published", "{*}updated")
 _NAMES = ("ForeName", "GivenName", "LastName", "FamilyName", "CollectiveName")
 _PEOPLE = ("{*}info//{*}author", "{*}author/{*}name", ".//{http://purl.org/dc/elements/1.1/}creator")
 _TITLES = ("official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title", "SUBJECT")
@@ -158,10 +159,18 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
 
 
 def _entries(root: Element) -> list[Element]:
-    """The documents in a collection of BioC, or in a feed of arXiv."""
+    """The documents in a collection of BioC, or in a feed of arXiv or of news, whose HTML becomes elements."""
     if local_name(root) == "collection":
         return [one for one in root.iterfind("document") if one.find("passage") is not None]
-    return [one for one in root.iterfind("{*}entry") if one.find("{*}summary") is not None]
+    for part in root.iterfind("{*}entry/*[@type='html']"):
+        page = etree.HTML(part.text) if (part.text or "").strip() else None
+        if page is not None and (body := page.find("body")) is not None:
+            for heading in body.iter("h1", "h2", "h3", "h4", "h5", "h6"):
+                heading.tag = "heading"
+            part.text, part[:] = body.text, body[:]
+    return [
+        one for one in root.iterfind("{*}entry") if next(one.iterchildren("{*}summary", "{*}content"), None) is not None
+    ]
 
 
 def _move_headers(corpus: Element) -> None:
@@ -295,7 +304,7 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
         blocks.add(title)
     parts = [root]
     if is_listed:
-        parts = [*root.iter("{*}Abstract", "{*}OtherAbstract", "{*}summary")]
+        parts = [*root.iter("{*}Abstract", "{*}OtherAbstract", "{*}summary", "{*}content")]
         leave_outside(root, [used, *parts], reasons.FRONT_MATTER, blocks)
     for part in parts:
         write(part, _grammar(part, used), blocks)
@@ -337,7 +346,7 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
     """Fields that the formats of law and of RFCs name."""
     dates = [
         value
-        for date in root.iter("{*}FRBRdate", "{*}date", "{*}docDate", "{*}PubDate")
+        for date in root.iter("{*}FRBRdate", "{*}date", "{*}docDate", "{*}PubDate", *_ATOM_DATES)
         if (value := date.get("date") or _date_of(date) or words(date))
     ]
     years = [int(match.group()) for date in dates if (match := re.search(r"\b(?:1[5-9]|20)\d\d\b", date))]

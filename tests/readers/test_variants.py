@@ -270,6 +270,18 @@ def test_a_feed_of_arxiv_is_several_documents() -> None:
     assert [one.metadata["authors"] for one in found] == [["Ann Vane"]] * 2
 
 
+def test_html_in_a_feed_of_news_is_read() -> None:
+    page = "&lt;h2&gt;Rain&lt;/h2&gt;&lt;p&gt;It rained &amp;amp; poured.&lt;/p&gt;&lt;p&gt;Then sun.&lt;/p&gt;"
+    document = document_of(
+        "a.xml",
+        "<feed xmlns='http://www.w3.org/2005/Atom'><entry><title type='html'>A &lt;b&gt;wet&lt;/b&gt; day</title>"
+        f"<updated>2012-03-04T00:00:00Z</updated><content type='html'>{page}</content></entry></feed>",
+    )
+    assert (document.title, document.metadata["date"]) == ("A wet day", "2012-03-04")
+    assert document.text == "A wet day\n\nRain\n\nIt rained & poured.\n\nThen sun."
+    assert [section.heading for section in document.sections] == ["Rain"]
+
+
 @pytest.mark.parametrize(
     "name", ["bill_id", "itemid", "caseId", "docno", "uid", "doi", "pmid", "url", "uuid", "lens_id", "article_id"]
 )
