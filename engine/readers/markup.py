@@ -55,12 +55,12 @@ def _presented(node: Element, depth: int) -> str:
     return "".join(own) if "".join(own).strip() else ""
 
 
-def _scripted(marks: str) -> Callable[[list[str]], str]:
-    """A writer of a base with scripts, each behind its mark."""
+def _scripted(marks: str, after: str = "") -> Callable[[list[str]], str]:
+    """A writer of a base with scripts, each behind its mark, and `after` before what follows them, as of a sum."""
 
     def write(parts: list[str]) -> str:
         base, scripts = (parts[0] if parts else ""), zip(marks, parts[1:], strict=False)
-        return base + "".join(f"{mark}{grouped(script)}" for mark, script in scripts if script)
+        return base + "".join(f"{mark}{grouped(script)}" for mark, script in scripts if script) + after
 
     return write
 
@@ -101,8 +101,8 @@ _RELATIONS = frozenset("=<>≤≥≠≈≡∼∝→←↔⇒∈∉⊂⊆+−±×
 _CELL_BORDER = re.compile(r", ?(?=[=<>≤≥≠≈≡]|$)")  # of an aligned equation, or of a blank cell
 _PRESENTED: Mapping[str, Callable[[list[str]], str]] = {
     "mfrac": lambda parts: "/".join(map(grouped, parts)),
-    "msup": _scripted("^"), "msub": _scripted("_"), "msubsup": _scripted("_^"), "munder": _scripted("_"),
-    "mover": _scripted("^"), "munderover": _scripted("_^"), "mmultiscripts": _scripted("_^_^"),
+    "msup": _scripted("^"), "msub": _scripted("_"), "msubsup": _scripted("_^"), "munder": _scripted("_", " "),
+    "mover": _scripted("^"), "munderover": _scripted("_^", " "), "mmultiscripts": _scripted("_^_^"),
     "msqrt": lambda parts: f"√({''.join(parts)})",
     "mroot": lambda parts: f"{parts[1] if len(parts) > 1 else ''}√({''.join(parts[:1])})",
     "mtable": "; ".join, **dict.fromkeys(["mtr", "mlabeledtr"], lambda cells: _CELL_BORDER.sub(" ", ", ".join(cells))),

@@ -127,6 +127,7 @@ A, B, AB = letter("a"), letter("b"), letter("a+b")
 )
 def test_equations_are_text_on_a_line(equation: str, text: str) -> None:
     assert text_of(paragraph(f"{run('an equation: ')}{math(equation)}{run('.')}")) == f"an equation: {text}."
+    assert text_of(f"<m:oMathPara>{math(equation)}</m:oMathPara>{paragraph(run('End.'))}") == f"{text}\n\nEnd."
 
 
 def level(number: int, text: str, form: str = "decimal", style: str = "") -> str:
