@@ -72,7 +72,9 @@ def tex_text(tex: str) -> str:
     return formula_text(tex)
 
 
-_IN_TEXT = re.compile(r"\\\((.{1,500}?)\\\)|\\\[(.{1,2000}?)\\\]|\$\$([^$]{1,2000})\$\$", re.DOTALL)
+_IN_TEXT = re.compile(  # not over the start of another one: time stays linear
+    r"\\\(((?:(?!\\\().){1,500}?)\\\)|(?<!\\)\\\[((?:(?!(?<!\\)\\\[).){1,2000}?)\\\]|\$\$([^$]{1,2000})\$\$", re.DOTALL
+)
 _IS_TEX = re.compile(r"\\[A-Za-z]|[_^=<>+]|^\s*[A-Za-z]\s*$")
 _NO_TEX = frozenset(["pre", "code", "kbd", "samp", "tt", "script", "style", "textarea", "math", "tex-math"])
 
