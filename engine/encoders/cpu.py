@@ -58,7 +58,7 @@ from engine.encoders.files import (
 )
 from engine.encoders.hardware import cpu_has_bf16, next_multiple, token_budget_batches
 from engine.encoders.tokenizer import Tokenizer, chunk_document
-from engine.errors import EncoderError, EngineError
+from engine.errors import EncoderError, EngineError, step
 from engine.settings import COUNT, Checked, setting
 from engine.text.document import Document
 
@@ -92,6 +92,7 @@ _SMALLEST = 1e-6
 Dtype = Literal["int8", "bfloat16", "float32"]  # of the products
 DTYPES: tuple[Dtype, ...] = get_args(Dtype)
 _log = logging.getLogger("longmatch.encoder")
+_SEQUENCES_AT_ONCE = 512  # some seconds of work, between which other work can come, or the work can end
 _BATCH_TOKENS = 512  # of a batch, which one thread reads by itself, so that its states stay in the cache
 _MULTIPLE = 16  # of tokens in a padded sequence: OpenVINO compiles kernels for each shape
 _MOST_STREAMS = 16
@@ -534,10 +535,18 @@ class CpuEncoder(Encoder):
         """Encode documents, whose chunks share batches; see `Encoder.encode_segmented`."""
         chunks = [ids for document in documents for ids in document.token_ids]
         titles = [document.title_ids for document in documents if document.title_ids]
-        rows = self.backbone.encode([*chunks, *titles])
+        rows = self._rows([*chunks, *titles])
         *parts, of_titles = np.split(rows, np.cumsum([len(document.chunks) for document in documents]))
         parts = add_titles(documents, parts, of_titles)
         return [self.from_chunks(document, part) for document, part in zip(documents, parts, strict=True)]
+
+    def _rows(self, sequences: Sequence[Sequence[int]]) -> Vectors:
+        blocks: list[Vectors] = []
+        for first in range(0, max(1, len(sequences)), _SEQUENCES_AT_ONCE):
+            if blocks:
+                step()
+            blocks.append(self.backbone.encode(sequences[first : first + _SEQUENCES_AT_ONCE]))
+        return np.concatenate(blocks)
 
     def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
         """See `Encoder.from_chunks`, and the equation of `engine.encoders.trainable.MeanEncoder`."""

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from engine.errors import BudgetExceeded
+from engine.errors import BudgetExceeded, step
 
 if TYPE_CHECKING:
     import torch
@@ -174,6 +174,7 @@ class BatchReader:
                 parts.append(rows)
                 self.n_read += len(batch)
                 order.extend(positions)
+                step()
         return torch.cat(parts)[torch.tensor(order).argsort().to(parts[0].device)]
 
     def _try(self, batch: Sequence[T], read: Read[T]) -> Tensor | None:

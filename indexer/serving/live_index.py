@@ -18,7 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.encoders.encoder import EncodedDocument, Encoder, ModelExplanation, SegmentedDocument
-from engine.errors import EncoderError, EngineError, step
+from engine.errors import EncoderError, EngineError, limited, step
 from engine.index import Index
 from engine.search.request import Request
 from engine.store.partitioned import Snapshot, open_snapshot
@@ -141,6 +141,7 @@ def followed_progress() -> Progress | None:
 
 _LOOK_SECONDS = 0.2  # between two looks whether a request still waits for its vectors
 MOST_TOKENS = 200_000  # of the documents that are encoded together
+_SHORTER = 8  # times as short as what is being encoded, or more: encoded between two of its steps
 
 
 class _Job:
@@ -149,12 +150,17 @@ class _Job:
     def __init__(self, documents: Sequence[SegmentedDocument]) -> None:
         self.documents = list(documents)
         self.n_tokens = sum(document.coverage.tokens_total for document in documents)
+        self.is_wanted = True  # whether its request still waits
         self.encoded: Future[list[EncodedDocument]] = Future()
         self.share: Callable[[], float] = lambda: 0.0  # how much of its batch is encoded, in [0, 1]
 
 
 class SharedEncoder(Encoder):
-    """Encodes for several threads, in the order in which they come, as many requests together as fit."""
+    """Encodes for several threads, in the order in which they come, as many requests together as fit.
+
+    Between two steps of the encoder, requests that are much shorter than what it encodes come first, and what no
+    request waits for any more ends.
+    """
 
     takes_threads = True
 
@@ -235,6 +241,7 @@ class SharedEncoder(Encoder):
             try:
                 step()
             except Exception:
+                job.is_wanted = False
                 with self._arrival, suppress(ValueError):
                     self._waiting.remove(job)
                 raise
@@ -261,10 +268,31 @@ class SharedEncoder(Encoder):
                 batch.append(self._waiting.popleft())
         return batch
 
+    def _between_steps(self, batch: list[_Job]) -> int:
+        """Encode the jobs that wait and are much shorter than those of a batch; return how many sequences that were.
+
+        Raises:
+            EncoderError: no request waits for the batch any more.
+        """
+        if not any(job.is_wanted for job in batch):
+            raise EncoderError("no request waits for these documents any more")
+        n_tokens, n_before = sum(job.n_tokens for job in batch), self.encoder.n_read
+        with self._arrival:
+            short = [job for job in self._waiting if _SHORTER * job.n_tokens <= n_tokens]
+            for job in short:
+                self._waiting.remove(job)
+        if short:
+            self._encode(short)
+        return self.encoder.n_read - n_before
+
     def _encode(self, batch: list[_Job]) -> None:
         """Encode jobs together; where that fails, each alone, so that one request cannot spoil another."""
         documents = [document for job in batch for document in job.documents]
         n_before, n_chunks = self.encoder.n_read, sum(len(document.chunks) for document in documents)
+
+        def between_steps(_n_bytes: int) -> None:
+            nonlocal n_before
+            n_before += self._between_steps(batch)
 
         def share() -> float:
             return min(1.0, (self.encoder.n_read - n_before) / max(1, n_chunks))
@@ -272,13 +300,15 @@ class SharedEncoder(Encoder):
         for job in batch:
             job.share = share
         try:
-            encoded = iter(self.encoder.encode_segmented(documents))
+            with limited(between_steps):
+                encoded = iter(self.encoder.encode_segmented(documents))
         except Exception as error:  # noqa: BLE001 - it is raised in the thread of the request
             if len(batch) == 1:
                 batch[0].encoded.set_exception(error)
                 return
             for job in batch:
-                self._encode([job])
+                if job.is_wanted:
+                    self._encode([job])
             return
         self._on_batch(len(batch), len(documents))
         for job in batch:

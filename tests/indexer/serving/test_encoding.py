@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
-from engine.errors import EncoderError
+from engine.errors import EncoderError, limited, step
 from indexer.serving.answers import Refusal
 from indexer.serving.live_index import Progress, SharedEncoder, Stage, State, Subject
 from tests.fakes import FakeEncoder, make_document
@@ -58,6 +58,63 @@ def test_queries_that_wait_are_encoded_together() -> None:
 def test_a_document_that_fails_does_not_affect_the_others() -> None:
     found = encode_together(HeldEncoder(breaks_on=["query2"]))
     assert [isinstance(one, RuntimeError) for one in found] == [False, False, True, False]
+
+
+class SteppedEncoder(HeldEncoder):
+    """Takes a step for each chunk, of a document of several chunks once it is released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_steps = 0
+
+    def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
+        for chunk in [chunk for document in documents for chunk in document.chunks][1:]:
+            self.has_begun.set()
+            assert chunk and self.release.wait(60)
+            step()
+            self.n_steps += 1
+        return FakeEncoder.encode_segmented(self, documents)
+
+
+LONG = make_document("long", " ".join(f"word{number}" for number in range(400)))
+
+
+def test_a_much_shorter_query_does_not_wait_for_a_long_one() -> None:
+    encoder = SteppedEncoder()
+    shared = SharedEncoder(encoder)
+    with ThreadPoolExecutor(2) as threads:
+        running = [threads.submit(shared.encode, [LONG])]
+        assert encoder.has_begun.wait(60)
+        running.append(threads.submit(shared.encode, [DOCUMENTS[0]]))
+        until(lambda: len(shared._waiting) == 1)
+        encoder.release.set()
+        found = [one.result()[0].chunks for one in running]
+    shared.close()
+    assert encoder.batches == [["query0"], ["long"]]
+    for document, chunks in zip((LONG, DOCUMENTS[0]), found, strict=True):
+        np.testing.assert_array_equal(chunks, FakeEncoder().encode([document])[0].chunks)
+
+
+def test_what_no_request_waits_for_is_not_encoded_to_the_end() -> None:
+    encoder, is_over = SteppedEncoder(), threading.Event()
+    shared = SharedEncoder(encoder)
+
+    def wait_no_more(_n_bytes: int) -> None:
+        if is_over.is_set():
+            raise Refusal(499, "stopped", "nobody waits", "send the request again")
+
+    def ask() -> None:
+        with limited(wait_no_more), pytest.raises(Refusal):
+            shared.encode([LONG])
+
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(ask)
+        assert encoder.has_begun.wait(60)
+        is_over.set()
+        asked.result()
+        encoder.release.set()
+    assert shared.encode([DOCUMENTS[0]]) and encoder.batches == [["query0"]] and encoder.n_steps == 0
+    shared.close()
 
 
 def test_a_closed_encoder_refuses() -> None:
