@@ -22,15 +22,8 @@ from engine.encoders.trainable import Embedded, TrainableEncoder
 from engine.errors import TrainingError
 from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Checked, Range, setting
 from engine.training.corpus import TrainingCorpus, segmented
-from engine.training.losses import (
-    ScaledCosine,
-    bce_of_cosine,
-    best_matches,
-    chunk_weights,
-    distillation,
-    ranking_loss,
-)
-from engine.training.selection import Miner, PairBatch, Selector, Teacher
+from engine.training.losses import ScaledCosine, bce_of_cosine, best_matches, chunk_weights, ranking_loss
+from engine.training.selection import Miner, PairBatch, Selector
 from engine.training.task import Backward, backward_in_groups, full_precision, step_generator, tokens_read
 
 
@@ -46,14 +39,11 @@ class Towers:
     weights: Tensor  # (B, I) of the query chunks, 0 where padded
     positives: Tensor  # (B, T) bool, True where a target belongs to a query
     excluded: Tensor  # (B, T) bool, True where it is neither positive nor negative
-    teacher_scores: Tensor | None  # (B, T)
     scaled_cosine: ScaledCosine  # the logit of `bce`
 
     @classmethod
-    def of(
-        cls, embedded: Embedded, pairs: PairBatch, teacher_scores: Tensor | None, scaled_cosine: ScaledCosine
-    ) -> Self:
-        """Split the vectors of a batch; the scores of the teacher may be on any device."""
+    def of(cls, embedded: Embedded, pairs: PairBatch, scaled_cosine: ScaledCosine) -> Self:
+        """Split the vectors of a batch."""
         n, device = len(pairs.queries), embedded.documents.device
         weights = chunk_weights(pairs.queries).to(device)
         return cls(
@@ -65,7 +55,6 @@ class Towers:
             weights=weights,
             positives=torch.from_numpy(pairs.positives).to(device),
             excluded=torch.from_numpy(pairs.excluded).to(device),
-            teacher_scores=None if teacher_scores is None else teacher_scores.to(device),
             scaled_cosine=scaled_cosine,
         )
 
@@ -90,7 +79,6 @@ class Loss(StrEnum):
     MAXSIM = "maxsim"  # ranking by the weighted mean best match of the query's chunks
     DOCUMENT = "document"  # InfoNCE over document vectors
     BCE = "bce"  # each pair of document vectors by itself, as in SMITH
-    DISTILLATION = "distillation"  # the rankings of a teacher
 
 
 DEFAULT_LOSSES: Mapping[Loss, float] = {Loss.MAXSIM: 1.0, Loss.DOCUMENT: 0.3}
@@ -104,19 +92,12 @@ class FineTuningSettings(Checked):
         TrainingError: a number is out of its range, or nothing is minimised.
     """
 
-    losses: Mapping[Loss, float] = setting(
-        DEFAULT_LOSSES, "losses with their weights: maxsim, document, bce, distillation"
-    )
+    losses: Mapping[Loss, float] = setting(DEFAULT_LOSSES, "losses with their weights: maxsim, document, bce")
     queries: int = setting(20, "queries of a batch, each with one positive", Range(least=2))
     negatives: int = setting(3, "hard negatives of a query; those of other queries are its negatives too", FROM_ZERO)
     threshold_rank: int = setting(5, "M of the thresholds taken in the batch, by which chunks are chosen", COUNT)
     temperature: float = setting(0.05, "temperature of all losses over cosines", ABOVE_ZERO)
     group_tokens: int | None = setting(None, "most tokens of a backward pass; fewer need less memory", COUNT)
-
-    @property
-    def distils(self) -> bool:
-        """Whether a teacher is needed."""
-        return bool(self.losses.get(Loss.DISTILLATION))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,29 +132,20 @@ def _bce(towers: Towers, _settings: FineTuningSettings) -> Tensor:
     return torch.stack(losses).mean()
 
 
-def _distillation(towers: Towers, settings: FineTuningSettings) -> Tensor:
-    assert towers.teacher_scores is not None
-    return distillation(
-        towers.mean_best_match(), towers.teacher_scores, towers.excluded, temperature=settings.temperature
-    )
-
-
 LOSSES: Mapping[Loss, Callable[[Towers, FineTuningSettings], Tensor]] = {
     Loss.MAXSIM: _maxsim,
     Loss.DOCUMENT: _document,
     Loss.BCE: _bce,
-    Loss.DISTILLATION: _distillation,
 }
 
 
 @dataclass(frozen=True)
 class Source:
-    """A corpus in training, with its selector of chunks, its miner of hard negatives and its teacher."""
+    """A corpus in training, with its selector of chunks and its miner of hard negatives."""
 
     corpus: TrainingCorpus
     selector: Selector
     miner: Miner | None = None
-    teacher: Teacher | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +154,6 @@ class FineTuningBatch:
 
     source: int  # position in the task's sources
     pairs: PairBatch
-    teacher_scores: Tensor | None  # (B, T)
 
 
 class FineTuning:
@@ -199,7 +170,7 @@ class FineTuning:
         """Prepare the corpora.
 
         Raises:
-            TrainingError: a corpus has fewer than two queries with pairs, or a teacher is missing.
+            TrainingError: a corpus has fewer than two queries with pairs.
         """
         for source in sources:
             if len(source.corpus.pairs) < 2:
@@ -207,8 +178,6 @@ class FineTuning:
                     f"corpus {source.corpus.name} has {len(source.corpus.pairs)} queries with pairs, fine-tuning "
                     "needs at least 2; give it train_pairs.tsv, or pretrain on its documents alone"
                 )
-            if settings.distils and source.teacher is None:
-                raise TrainingError(f"distillation on corpus {source.corpus.name} needs a teacher; name its index")
         self.encoder = encoder
         self.settings = settings
         self._sources = sources
@@ -231,9 +200,7 @@ class FineTuning:
         rng = step_generator(self._seed, step)
         number = int(rng.choice(len(self._sources), p=self._shares))
         source = self._sources[number]
-        whole = self._draw(number, rng)
-        teacher_scores = source.teacher(whole) if source.teacher is not None else None
-        return FineTuningBatch(number, source.selector(whole, rng), teacher_scores)
+        return FineTuningBatch(number, source.selector(self._draw(number, rng), rng))
 
     def _draw(self, number: int, rng: np.random.Generator) -> PairBatch:
         corpus, miner = self._sources[number].corpus, self._sources[number].miner
@@ -292,7 +259,7 @@ class FineTuning:
 
         def total(embedded: Embedded) -> Tensor:
             with full_precision(embedded.documents.device):
-                towers = Towers.of(embedded, batch.pairs, batch.teacher_scores, self._scaled_cosine)
+                towers = Towers.of(embedded, batch.pairs, self._scaled_cosine)
                 whole = embedded.documents.new_zeros(())
                 for name, weight in self.settings.losses.items():
                     if weight:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, log_softmax, logsigmoid
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, logsigmoid
 
 from engine.encoders.encoder import SegmentedDocument
 
@@ -156,32 +156,6 @@ def ranking_loss(
     logits = scores / temperature
     negatives = logits.masked_fill(positives | excluded, float("-inf")).logsumexp(dim=1, keepdim=True)
     return -logsigmoid(logits - negatives)[positives].mean()
-
-
-def distillation(
-    student_scores: Tensor, teacher_scores: Tensor, excluded: Tensor | None = None, *, temperature: float = 1.0
-) -> Tensor:
-    """Kullback-Leibler divergence of the student's softmax over targets from the teacher's.
-
-        L = mean_i sum_j p_ij log(p_ij / q_ij),  p = softmax(teacher / tau), q = softmax(student / tau)
-
-    Hinton et al. (2015, arXiv:1503.02531) without their factor tau^2.
-
-    Args:
-        student_scores: (B, T).
-        teacher_scores: (B, T); no gradient flows into it.
-        excluded: (B, T) bool, True where a target is left out of both; each row keeps at least one.
-        temperature: tau, above 0.
-
-    Returns:
-        The mean over queries, at least 0.
-    """
-    teacher, student = teacher_scores.detach() / temperature, student_scores / temperature
-    if excluded is not None:
-        lowest = torch.finfo(student.dtype).min  # with -inf the share 0 log 0 would be NaN
-        teacher, student = teacher.masked_fill(excluded, lowest), student.masked_fill(excluded, lowest)
-    log_p, log_q = log_softmax(teacher, dim=1), log_softmax(student, dim=1)
-    return (log_p.exp() * (log_p - log_q)).sum(dim=1).mean()
 
 
 def contrastive_tension(one: Tensor, other: Tensor, labels: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ Of SMITH: B documents, N blocks of all of them, n of one (padded), M masked bloc
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +21,7 @@ from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.smith import SmithEncoder, document_windows
 from engine.encoders.trainable import TOKEN_BUDGET, TrainableEncoder, pad_chunks
 from engine.errors import TrainingError
-from engine.settings import ABOVE_ZERO, COUNT, Checked, setting
+from engine.settings import COUNT, Checked, setting
 from engine.text.segmentation import TokenWindow
 from engine.training.task import Backward, epoch_slice, full_precision, step_generator
 from engine.training.views import ViewPairs
@@ -269,13 +268,6 @@ class Objective(StrEnum):
     BLOCKS = "sp"
 
 
-class WordReduction(StrEnum):
-    """Reduction of the losses of the masked words to one number."""
-
-    MEAN = "mean"  # over all masked words
-    SUM_BLOCKS = "sum_blocks"  # means by block position, summed: up to `max_blocks` times as large
-
-
 @dataclass(frozen=True)
 class SmithSettings(Checked):
     """Settings of the pretraining; {wp} is SMITH-WP, {wp, sp} SMITH-WP+SP."""
@@ -284,12 +276,7 @@ class SmithSettings(Checked):
         None, "wp (masked words), sp (masked blocks) or wp,sp; by default all that the encoder can learn"
     )
     batch_size: int = setting(32, "documents of a batch", COUNT)
-    wp_reduction: WordReduction | None = setting(
-        None, "mean or sum_blocks (means by block position, summed); sum_blocks in released, else mean"
-    )
     masked_blocks: int = setting(2, "masked blocks of a document", COUNT)
-    temperature: float | None = setting(None, "initial value of a learned temperature", ABOVE_ZERO)
-    stop_gradient: bool = setting(False, "no gradient through the blocks to predict")
     seed: int = 0
 
 
@@ -320,8 +307,6 @@ class SmithPretrainingModule(nn.Module):
         self.slot_bias = (
             nn.Parameter(torch.zeros(settings.batch_size * settings.masked_blocks)) if is_released else None
         )
-        learned = None if settings.temperature is None else torch.tensor(math.log(settings.temperature))
-        self.log_temperature = None if learned is None else nn.Parameter(learned)
 
 
 class SmithPretraining:
@@ -335,10 +320,11 @@ class SmithPretraining:
 
     over all masked blocks r of the batch. `paper` has s = C. `released` draws
     positions where a document may have no block (not predicted, but among the
-    candidates), and adds a bias by position in the batch. `released` and `paper` mask the
-    same words of a document in every epoch, at most five of a block. `fixed` draws real
-    blocks only, never all blocks of a document, and draws the masked words at each step.
-    It reads one window of a document with several, also drawn at each step.
+    candidates), adds a bias by position in the batch, and takes the mean of L_wp at each block
+    position, summed over the positions. `released` and `paper` mask the same words of a
+    document in every epoch, at most five of a block. `fixed` draws real blocks only, never
+    all blocks of a document, and draws the masked words at each step. It reads one window of
+    a document with several, also drawn at each step.
 
     L_wp trains only the token path of the sentence encoder. Its pooler and dense layer and
     the document encoder learn from L_sp; the last layer learns from neither.
@@ -364,8 +350,6 @@ class SmithPretraining:
         self.encoder = encoder
         self.documents = documents
         self.settings = settings
-        is_released = encoder.config.variant is Variant.RELEASED
-        self._reduction = settings.wp_reduction or (WordReduction.SUM_BLOCKS if is_released else WordReduction.MEAN)
         self._special = {*encoder.tokenizer.prefix, *encoder.tokenizer.suffix, encoder.tokenizer.pad_id}
         if Objective.WORDS in self.objectives:
             self._special.add(encoder.tokenizer.mask_id)
@@ -460,7 +444,7 @@ class SmithPretraining:
         with full_precision(tokens.device):
             logits = self.module.word_head(tokens[is_hidden], embeddings)
             losses = cross_entropy(logits, batch.words.targets[is_hidden], reduction="none")
-        if self._reduction is WordReduction.MEAN:
+        if self.encoder.config.variant is not Variant.RELEASED:
             return losses.mean()
         places = torch.cat([torch.arange(n, device=losses.device) for n in batch.n_blocks])
         place = places[:, None].expand_as(is_hidden)[is_hidden]  # block position of each masked word
@@ -483,11 +467,8 @@ class SmithPretraining:
         if not is_real.all():
             padding = self.module.encoder.padding_block()
             truth = padding.repeat(len(is_real), 1).index_put((is_real.nonzero()[:, 0],), truth)
-        candidates = truth.detach() if self.settings.stop_gradient else truth  # (M, H)
         with full_precision(blocks.device):
-            logits = self.module.block_head(contextual.float()) @ candidates.float().T  # (R, M)
+            logits = self.module.block_head(contextual.float()) @ truth.float().T  # (R, M)
             if self.module.slot_bias is not None:
                 logits = logits + self.module.slot_bias[: len(is_real)]
-            if self.module.log_temperature is not None:
-                logits = logits / self.module.log_temperature.exp()
             return cross_entropy(logits, is_real.nonzero()[:, 0])

@@ -1,4 +1,4 @@
-"""Selection by stored vectors or words: chunks of the documents of a batch, hard negatives, and scores of a teacher.
+"""Selection by stored vectors: chunks of the documents of a batch, and hard negatives.
 
 Letters in shapes: B queries, T targets, I chunks of a query, J of a target.
 """
@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import Any, ClassVar, TypeAlias
+from functools import cache
+from typing import ClassVar, TypeAlias
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from engine.encoders.encoder import SegmentedDocument, Vectors
-from engine.errors import MissingExtra, TrainingError
+from engine.errors import TrainingError
 from engine.index import Index
 from engine.text.segmentation import Coverage
 from engine.training.corpus import TrainingCorpus
@@ -38,8 +36,6 @@ class PairBatch:
 Selector: TypeAlias = Callable[[PairBatch, np.random.Generator], PairBatch]
 # Negatives of a query, hardest first: without the query, targets related to it, and held-out documents.
 Miner: TypeAlias = Callable[[str], Sequence[str]]
-# Scores of the pairs of a batch, (B, T) float32 on the CPU, higher is closer; on the scale of a cosine.
-Teacher: TypeAlias = Callable[[PairBatch], Tensor]
 
 
 def keep_chunks(segmented: SegmentedDocument, positions: Sequence[int] | Positions) -> SegmentedDocument:
@@ -221,49 +217,3 @@ def index_miner(index: Index, corpus: TrainingCorpus, *, depth: int = DEPTH, mar
         return hard_negatives(ranking, corpus.related.get(query_id, {}), corpus.held_out, margin)
 
     return negatives
-
-
-def lexical_miner(corpus: TrainingCorpus, *, depth: int = DEPTH, margin: float = MARGIN) -> Miner:
-    """Negatives by BM25 over whole texts: they share words with the query, whatever their score by the model.
-
-    Raises:
-        MissingExtra: bm25s is not installed.
-    """
-    try:
-        import bm25s
-    except ModuleNotFoundError as error:
-        raise MissingExtra("mining with BM25", "bm25s", "training") from error
-    doc_ids = list(corpus.documents)
-    tokenize: Any = partial(bm25s.tokenize, stopwords="en", show_progress=False, return_ids=False)
-    retriever = bm25s.BM25(method="lucene")
-    words = dict(zip(doc_ids, tokenize([document.text for document in corpus.documents.values()]), strict=True))
-    if any(words.values()):  # bm25s divides by the mean length
-        retriever.index(list(words.values()), show_progress=False)
-
-    @cache
-    def negatives(query_id: str) -> list[str]:
-        if not words[query_id]:
-            return []
-        scores = retriever.get_scores(words[query_id])
-        order = np.argsort(-scores, kind="stable")[: depth + 1]
-        ranking = [(doc_ids[row], float(scores[row])) for row in order if scores[row] > 0 and doc_ids[row] != query_id]
-        return hard_negatives(ranking, corpus.related.get(query_id, {}), corpus.held_out, margin)
-
-    return negatives
-
-
-def maxsim_scores(index: Index, batch: PairBatch) -> Tensor:
-    """MaxSim over all chunks of both documents, as a stronger encoder stored them; a `Teacher`.
-
-    s(q, t) = mean_i max_j <q_i, t_j> (Khattab & Zaharia 2020, arXiv:2004.12832, over
-    chunks, and the mean in place of the sum). The student reads a few chunks
-    of each document, the teacher all of them; their widths may differ.
-    """
-    targets = [index.chunk_vectors(target.document.doc_id) for target in batch.targets]
-    stacked = np.concatenate(targets)
-    starts = np.cumsum([0, *map(len, targets)])[:-1]
-    rows = [
-        np.maximum.reduceat(index.chunk_vectors(query.document.doc_id) @ stacked.T, starts, axis=1).mean(0)
-        for query in batch.queries
-    ]
-    return torch.from_numpy(np.stack(rows).astype(np.float32))

@@ -1,4 +1,4 @@
-"""`train`: from corpora to an encoder in a folder, with its card and its curves."""
+"""`train`: from corpora to an encoder in a folder, with its card."""
 
 from __future__ import annotations
 

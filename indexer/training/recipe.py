@@ -29,7 +29,7 @@ from engine.store.durable import write_durably
 from engine.training.contrastive_pretraining import ViewsSettings
 from engine.training.corpus import TrainingCorpus
 from engine.training.fine_tuning import FineTuningSettings
-from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN, History
+from engine.training.history import HISTORY_FILE, MEAN, History
 from engine.training.masked_words import SmithSettings
 from engine.training.pair_tasks import BACKBONE_RATE, HEAD_RATE, ContrastSettings, TextPairsSettings
 from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, TrainerSettings, latest_checkpoint, step_of
@@ -37,7 +37,6 @@ from engine.training.views import Sampling
 from indexer.training.start import NewEncoder, NewKind, Start, StartingEncoder, configuration
 
 Setting: TypeAlias = str | int | float | bool | None
-_FOLDERS = ("encoder", "teacher")
 _SIZE = "size."  # before the name of a size of a new encoder
 
 
@@ -45,7 +44,6 @@ class Negatives(StrEnum):
     """Where hard negatives come from."""
 
     MODEL = "model"  # search of an index made by the encoder that training starts from
-    BM25 = "bm25"
     NONE = "none"  # no hard negatives
 
 
@@ -63,29 +61,17 @@ class Mining(Checked):
     """Settings of objectives that read hard negatives."""
 
     miner: Negatives = setting(
-        Negatives.MODEL, "source of hard negatives: search by the encoder that training starts from, bm25, or none"
+        Negatives.MODEL, "source of hard negatives: model (search by the encoder that training starts from) or none"
     )
 
 
 @dataclass(frozen=True)
 class PairsObjective(OnPairs, Mining, FineTuningSettings):
-    """Ranks the targets of each query above the other documents of a batch.
-
-    Raises:
-        TrainingError: distillation and its teacher are not given together.
-    """
+    """Ranks the targets of each query above the other documents of a batch."""
 
     name: ClassVar[str] = "pairs"
-    teacher: str = setting("", "encoder to learn from, for the loss distillation")
     query_chunks: int = setting(6, "most chunks of a query that a step encodes", COUNT)
     target_chunks: int = setting(4, "most chunks of a target that a step encodes", COUNT)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.distils and not self.teacher:
-            raise TrainingError("distillation needs a teacher; name a stronger encoder: --set teacher=NAME")
-        if self.teacher and not self.distils:
-            raise TrainingError(f"no loss learns from the teacher {self.teacher}; add it: --set losses=distillation=1")
 
 
 @dataclass(frozen=True)
@@ -334,7 +320,7 @@ def _flatten(value: object, settings: dict[str, Setting]) -> None:
         elif attribute.name != "seed" or isinstance(value, TrainerSettings):
             assert name not in settings, f"two settings have the name {name!r}"
             is_plain = inner is None or isinstance(inner, bool | int | float)
-            settings[name] = inner if is_plain else shown(inner) if attribute.name in _FOLDERS else shown_value(inner)
+            settings[name] = inner if is_plain else shown(inner) if attribute.name == "encoder" else shown_value(inner)
 
 
 def shown(encoder: str) -> str:
@@ -381,7 +367,7 @@ def write_card(
 ) -> None:
     """Write the model card of a run, README.md with the front matter of Hugging Face, into the encoder's folder.
 
-    Curves and history are linked if they are in the folder.
+    The history is linked if it is in the folder.
 
     Args:
         trained: the saved encoder.
@@ -414,7 +400,6 @@ def write_card(
         settings={name: _answer(value) for name, value in settings.items() if name not in ("seed", "licence")},
         longest_words=max(len(document.text.split()) for corpus in corpora for document in corpus.documents.values()),
         origin=describe_origin(command, recipe.trainer.seed),
-        curves=folder / CURVES_FILE,
         history=folder / HISTORY_FILE,
     )
     write_durably(folder / CARD_FILE, lambda unfinished: unfinished.write_text(text, "utf-8"))

@@ -1,4 +1,4 @@
-"""Training runs: arguments, corpora, the task of each objective, and an encoder with its card, history and curves."""
+"""Training runs: arguments, corpora, the task of each objective, and an encoder with its card and history."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from engine.encoders.loading import DEFAULT_ENCODER, load_trainable
 from engine.encoders.smith import SmithEncoder
 from engine.encoders.tde import TdeEncoder
 from engine.encoders.trainable import MeanEncoder, TrainableEncoder
-from engine.errors import EncoderError, IndexBusy, MissingExtra, TrainingError
+from engine.errors import EncoderError, MissingExtra, TrainingError
 from engine.index import Index
 from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
@@ -31,7 +30,7 @@ from engine.training import selection
 from engine.training.contrastive_pretraining import ContrastivePretraining, ContrastiveTension, MomentumContrast
 from engine.training.corpus import CORPUS_FILES, TrainingCorpus, collect, read_training_corpus, readable, segmented
 from engine.training.fine_tuning import FineTuning, Source, few
-from engine.training.history import CURVES_FILE, HISTORY_FILE, MEAN, VALID
+from engine.training.history import HISTORY_FILE, MEAN, VALID
 from engine.training.masked_words import SmithPretraining, WordPretraining
 from engine.training.pair_tasks import Classes, LabelledPair, PairGraph, SectionContrast, TextPairs
 from engine.training.task import Task
@@ -44,7 +43,6 @@ from indexer.training import recipe as recipes
 from indexer.training.start import StartingEncoder, starting_encoder
 
 _SECONDS_BETWEEN_LINES = 15.0
-_SECONDS_BETWEEN_TRIES = 5.0
 
 
 Log = Callable[[str], None]
@@ -87,39 +85,17 @@ class Library:
         context.log(f"{corpus.name}: index {path.name} by {recipes.shown(encoder)}")
         if context.processes.is_main_process:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._build(path, corpus, encoder)
+            progress = _IndexProgress(corpus, context.log)
+            build(path, corpus.documents.values(), encoder=encoder, device=context.device, progress=progress)
         context.processes.wait_for_everyone()
         # Not by `Index.open`, which would copy the vectors onto the GPU: its memory is for training.
         return self._stack.enter_context(Index(IndexSnapshot(path), device=context.device))
 
-    def _build(self, path: Path, corpus: TrainingCorpus, encoder: str) -> None:
-        """Make or update an index; wait as long as another process, such as another training, writes to it."""
-        context = self._context
-        progress = _IndexProgress(corpus, context.log)
-        has_waited = False
-        while True:
-            try:
-                build(path, corpus.documents.values(), encoder=encoder, device=context.device, progress=progress)
-                return
-            except IndexBusy:
-                if not has_waited:
-                    context.log(f"{corpus.name}: waits, since another process is writing {path.name}")
-                has_waited = True
-                time.sleep(_SECONDS_BETWEEN_TRIES)
-
     def miner(self, kind: recipes.Negatives, corpus: TrainingCorpus, encoder: str) -> selection.Miner | None:
-        """The miner of the hard negatives of a corpus.
-
-        Raises:
-            MissingExtra: `kind` is BM25, and bm25s is not installed.
-        """
-        match kind:
-            case recipes.Negatives.MODEL:
-                return selection.index_miner(self.index(corpus, encoder), corpus)
-            case recipes.Negatives.BM25:
-                return selection.lexical_miner(corpus)
-            case recipes.Negatives.NONE:
-                return None
+        """The miner of the hard negatives of a corpus; None for none."""
+        if kind is recipes.Negatives.NONE:
+            return None
+        return selection.index_miner(self.index(corpus, encoder), corpus)
 
 
 class _IndexProgress:
@@ -192,7 +168,6 @@ def _source(
     corpus: TrainingCorpus, recipe: recipes.Recipe, objective: recipes.PairsObjective, library: Library
 ) -> Source:
     encoder = recipe.start.encoder
-    teacher = partial(selection.maxsim_scores, library.index(corpus, objective.teacher)) if objective.distils else None
     selector: selection.Selector = selection.RandomRuns(objective.query_chunks, objective.target_chunks)
     # A new encoder cuts other chunks than the index holds: the index is by its backbone alone.
     if objective.miner is recipes.Negatives.MODEL and recipe.start.new is None:
@@ -200,7 +175,7 @@ def _source(
         selector = selection.EvidenceChunks(
             index, objective.query_chunks, objective.target_chunks, objective.threshold_rank
         )
-    return Source(corpus, selector, library.miner(objective.miner, corpus, encoder), teacher)
+    return Source(corpus, selector, library.miner(objective.miner, corpus, encoder))
 
 
 def section_contrast(
@@ -616,7 +591,7 @@ def _validation(run: TrainingRun, encoder: TrainableEncoder) -> Callable[[], dic
 
 
 def _finish(run: TrainingRun, task: Task[Any], outcome: Outcome) -> Trained:
-    """Write the best parameters, curves, history and card into the run's `out`."""
+    """Write the best parameters, history and card into the run's `out`."""
     changes, best = recipes.compare_validations(outcome.history, outcome.best_step), None
     if isinstance(task, ContrastiveTension) and (by_corpus := _second_is_better(run, task, outcome)):
         changes = tuple(replace(change, after=by_corpus[change.corpus]) for change in changes)
@@ -649,12 +624,6 @@ def _write(
 ) -> None:
     best.save_pretrained(run.out, dtype=torch.float16 if run.recipe.half else torch.float32)
     (run.out / HISTORY_FILE).write_bytes((run.folder / HISTORY_FILE).read_bytes())
-    try:
-        from engine.training.history import save_curves
-
-        save_curves(outcome.history, run.out / CURVES_FILE)
-    except ModuleNotFoundError:
-        run.context.log(f"no picture of the curves: {MissingExtra('training curves', 'matplotlib', 'training')}")
     trained = replace(run.starting, encoder=best)
     command, changed = run.context.command, run.record.changes
     recipes.write_card(run.out, run.recipe, run.corpora, trained, outcome, changes, command=command, changes=changed)

@@ -120,5 +120,5 @@ def test_the_bundled_encoder_is_small_and_comes_with_its_card() -> None:
     card = (bundled_folder() / "README.md").read_text()
     assert card.startswith("---\n") and 'license: "apache-2.0"' in card
     assert "```sh\nlongmatch train " in card and f"--encoder {MINILM_NAME} " in card
-    assert {"history.csv", "curves.png"} <= files.keys()
+    assert "history.csv" in files
     assert (f"| {CHANGES} |" in card) == ("This command does not give the same weights" in card)

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from filelock import FileLock
 from safetensors.torch import load_file
 
 from engine.encoders.encoder import Pooling
@@ -73,12 +72,6 @@ def unsplit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Documents in one file, without valid queries."""
     return write_documents(tmp_path_factory.mktemp("data") / "notes.jsonl", make_corpus(12))
-
-
-@pytest.fixture(autouse=True)
-def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Curves are an empty file: drawing takes longer than training, and is tested by itself and by the commands."""
-    monkeypatch.setattr("engine.training.history.save_curves", lambda _history, path: path.touch())
 
 
 @pytest.fixture
@@ -155,10 +148,10 @@ def test_every_new_encoder_learns_and_can_be_trained_again(
 
 
 @pytest.mark.slow
-def test_train_leaves_an_encoder_with_card_curves_and_history(run: Run, papers: Path, tmp_path: Path) -> None:
+def test_train_leaves_an_encoder_with_card_and_history(run: Run, papers: Path, tmp_path: Path) -> None:
     trained = run(corpora=[papers], command="longmatch train out papers")
     out = trained.folder
-    assert {path.name for path in out.iterdir()} >= {"README.md", "curves.png", "history.csv", "longmatch.json", "run"}
+    assert {path.name for path in out.iterdir()} >= {"README.md", "history.csv", "longmatch.json", "run"}
     (change,) = trained.validations
     values = trained.outcome.history.validation["papers"]
     assert change.corpus == "papers" and change.before == values.values[0] and change.after == values.values.max()
@@ -194,35 +187,9 @@ def test_sections_learn_from_a_label(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("miner", ["model", "bm25"])
-def test_hard_negatives_come_from_a_miner(miner: str, run: Run, tmp_path: Path) -> None:
-    run(given={"miner": miner, "steps": 1}, indexes=tmp_path / "lm")
-    assert (tmp_path / "lm" / "unsplit-bert.lm").is_dir() == (miner == "model")
-
-
-@pytest.mark.slow
-def test_a_run_waits_for_another_writer_of_its_index(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.training.run._SECONDS_BETWEEN_TRIES", 0.01)
-    mined = {"miner": "model", "steps": 1}
-    run(out="first", given=mined, indexes=tmp_path / "lm")
-    lock = FileLock(tmp_path / "lm" / "unsplit-bert.lm" / "writer.lock")
-    logged: list[str] = []
-
-    def log(line: str) -> None:
-        logged.append(line)
-        if "waits" in line:
-            lock.release()
-
-    lock.acquire(timeout=0)
-    run(out="second", log=log, given=mined, indexes=tmp_path / "lm")
-    assert logged.count("unsplit: waits, since another process is writing unsplit-bert.lm") == 1
-
-
-@pytest.mark.slow
-def test_an_encoder_learns_from_a_teacher(run: Run, other_bert_folder: Path, tmp_path: Path) -> None:
-    trained = run(given={"losses": "distillation", "teacher": other_bert_folder})
-    assert "distillation" in trained.outcome.history.group("loss")
-    assert (tmp_path / "out" / "indexes" / "unsplit-other.lm").is_dir()
+def test_hard_negatives_come_from_an_index(run: Run, tmp_path: Path) -> None:
+    run(given={"miner": "model", "steps": 1}, indexes=tmp_path / "lm")
+    assert (tmp_path / "lm" / "unsplit-bert.lm").is_dir()
 
 
 @pytest.mark.slow

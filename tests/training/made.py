@@ -98,7 +98,7 @@ def plain_encoder(folder: Path, *, window_tokens: int = 12) -> MeanEncoder:
     return encoder
 
 
-def embedded_batch() -> tuple[Embedded, PairBatch, Tensor]:
+def embedded_batch() -> tuple[Embedded, PairBatch]:
     """Three queries of 3, 2 and 3 chunks, six targets of 2 or 1; vectors that resemble each other."""
     generator = torch.Generator().manual_seed(3)
     counts = [3, 2, 3, 2, 1, 2, 2, 1, 2]
@@ -108,7 +108,7 @@ def embedded_batch() -> tuple[Embedded, PairBatch, Tensor]:
     lengths = [((4, 9, 1) if at < 3 else (2, 5))[:count] for at, count in enumerate(counts)]
     made_of = [_segmented(one) for one in lengths]
     batch = PairBatch(made_of[:3], made_of[3:], POSITIVES.numpy(), EXCLUDED.numpy())
-    return Embedded(documents, chunks * mask[..., None], mask), batch, torch.rand(3, 6, generator=generator)
+    return Embedded(documents, chunks * mask[..., None], mask), batch
 
 
 def _segmented(n_tokens: tuple[int, ...]) -> SegmentedDocument:

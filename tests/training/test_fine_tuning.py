@@ -56,11 +56,6 @@ class NextDocuments:
         return [doc_id for doc_id in following if doc_id not in barred]
 
 
-def overlap(batch: PairBatch) -> Tensor:
-    """A teacher that sees the pairs."""
-    return torch.from_numpy(batch.positives).float()
-
-
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> TrainingCorpus:
     """Pairs of a topic, three a query; every query of valid and test is a target of some pair in the files."""
@@ -161,16 +156,6 @@ def test_corpora_are_drawn_in_proportion_to_the_root_of_their_number_of_pairs(me
     assert found[0] / 400 == pytest.approx(3 / 4, abs=0.06)
 
 
-def test_a_teacher_scores_documents_before_they_are_cut(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
-    def lengths(batch: PairBatch) -> Tensor:
-        return torch.tensor([[float(len(target.chunks)) for target in batch.targets] for _ in batch.queries])
-
-    source = Source(corpus, RandomRuns(1, 1), teacher=lengths)
-    batch = FineTuning(mean_encoder, [source], FineTuningSettings(queries=2)).batch(0)
-    assert {len(target.chunks) for target in batch.pairs.targets} == {1}
-    assert batch.teacher_scores is not None and batch.teacher_scores.min() > 1
-
-
 def test_the_loss_is_the_weighted_sum_of_its_parts(bert_folder: Path, corpus: TrainingCorpus) -> None:
     task = make_fine_tuning(plain_encoder(bert_folder), corpus)
     batch = task.batch(0)
@@ -190,7 +175,7 @@ def test_training_on_each_loss_alone_halves_it_and_improves_ndcg(bert_folder: Pa
     encoder = plain_encoder(bert_folder)
     task = FineTuning(
         encoder,
-        [Source(corpus, RandomRuns(6, 6), teacher=overlap)],
+        [Source(corpus, RandomRuns(6, 6))],
         FineTuningSettings({loss: 1.0}, queries=32, negatives=0),
     )
     validation = Validation(corpus, encoder)
@@ -214,11 +199,6 @@ def test_a_corpus_of_too_few_pairs_is_refused(mean_encoder: MeanEncoder) -> None
         "corpus made has 1 queries with pairs, fine-tuning needs at least 2; give it train_pairs.tsv, or pretrain on "
         "its documents alone"
     )
-
-
-def test_distillation_without_a_teacher_is_refused(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
-    with pytest.raises(TrainingError, match=r"^distillation on corpus papers needs a teacher; name its index$"):
-        make_fine_tuning(mean_encoder, corpus, FineTuningSettings({Loss.DISTILLATION: 0.1}))
 
 
 TAU, THRESHOLD_RANK = 0.2, 2
@@ -279,19 +259,6 @@ def test_bce_is_the_mean_over_pairs_balanced_where_there_are_positives(towers: T
     assert LOSSES[Loss.BCE](negatives, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
 
 
-def test_distillation_is_the_divergence_from_the_teacher(towers: Towers) -> None:
-    assert towers.teacher_scores is not None
-    divergences = []
-    for row in range(3):
-        columns = [at for at in range(6) if not EXCLUDED[row, at]]
-        teacher = [math.exp(float(towers.teacher_scores[row, at]) / TAU) for at in columns]
-        student = [math.exp(maxsim(towers, row, at) / TAU) for at in columns]
-        p, q = ([value / sum(values) for value in values] for values in (teacher, student))
-        divergences.append(sum(a * math.log(a / b) for a, b in zip(p, q, strict=True)))
-    expected = sum(divergences) / 3
-    assert LOSSES[Loss.DISTILLATION](towers, SETTINGS).item() == pytest.approx(expected, abs=1e-5)
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_an_excluded_target_has_no_gradient_and_the_others_have(towers: Towers, loss: Loss) -> None:
     documents = towers.target_documents.clone().requires_grad_()
@@ -305,17 +272,15 @@ def test_an_excluded_target_has_no_gradient_and_the_others_have(towers: Towers, 
 
 
 def test_queries_and_targets_keep_the_vectors_of_the_batch_and_their_own_padding() -> None:
-    embedded, batch, scores = embedded_batch()
-    towers = Towers.of(embedded, batch, scores, ScaledCosine())
+    embedded, batch = embedded_batch()
+    towers = Towers.of(embedded, batch, ScaledCosine())
     assert torch.equal(towers.query_chunks, embedded.chunks[:3])
     assert torch.equal(towers.target_chunks, embedded.chunks[3:]) and torch.equal(towers.target_mask, embedded.mask[3:])
     assert torch.equal(towers.positives, POSITIVES) and torch.equal(towers.excluded, EXCLUDED)
     torch.testing.assert_close(towers.weights, torch.tensor([[2.0, 3, 1], [2, 3, 0], [2, 3, 1]]))
     torch.testing.assert_close(towers.cosines(), embedded.documents[:3] @ embedded.documents[3:].T)
-    assert towers.teacher_scores is scores
-    embedded, batch, _ = embedded_batch()
     one_query = replace(batch, queries=batch.queries[1:2])
-    towers = Towers.of(embedded, one_query, None, ScaledCosine())
+    towers = Towers.of(embedded, one_query, ScaledCosine())
     assert (towers.query_chunks.shape[1], towers.target_chunks.shape[1]) == (2, 3)
 
 

@@ -1,35 +1,30 @@
-"""Selection of chunks, hard negatives and the scores of a teacher."""
+"""Selection of chunks, and hard negatives."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.encoders.encoder import SegmentedDocument
-from engine.errors import MissingExtra, QueryError, TrainingError
+from engine.errors import QueryError, TrainingError
 from engine.index import Index
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.training.corpus import Judgments, TrainingCorpus
 from engine.training.selection import (
     EvidenceChunks,
-    Miner,
     PairBatch,
     RandomRuns,
     Selector,
     hard_negatives,
     index_miner,
     keep_chunks,
-    lexical_miner,
-    maxsim_scores,
     spread_chunks,
 )
 from indexer.building.builder import build
@@ -237,78 +232,3 @@ def test_an_index_leaves_out_related_too_similar_held_out_and_foreign_documents(
     ]
     assert expected
     assert index_miner(index, corpus, margin=0.9)("doc004") == expected
-
-
-TEXTS = {
-    "query": "zebra crossing the street near a house",
-    "rare": "one zebra near the street",
-    "common": "a street and a house",
-    "house": "house house house house",
-    "other": "nothing of it",
-    "words": "the of and",
-    "signs": "!?",
-}
-
-
-def lexical(pairs: Judgments | None = None, **options: float) -> Miner:
-    pytest.importorskip("bm25s")
-    documents = [make_document(name, text) for name, text in TEXTS.items()]
-    return lexical_miner(training_corpus(documents, pairs or {}), **options)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("query_id", "related", "options", "expected"),
-    [
-        # Counted by hand: zebra is in 2 texts, near in 2, street in 3, house in 3.
-        ("query", {}, {}, ["rare", "common", "house"]),
-        ("query", {}, {"depth": 1}, ["rare"]),
-        ("query", {"rare": 1}, {}, ["common", "house"]),
-        ("query", {"house": 1}, {"margin": 1.0}, []),
-        ("words", {}, {}, []),
-        ("signs", {}, {}, []),
-    ],
-)
-def test_lexical_negatives_share_rare_words_first_and_are_neither_related_nor_too_similar(
-    query_id: str, related: dict[str, int], options: dict[str, float], expected: list[str]
-) -> None:
-    assert lexical({"query": related} if related else {}, **options)(query_id) == expected
-
-
-def test_a_corpus_without_words_has_no_negatives_and_without_bm25s_the_error_has_the_install_command(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    pytest.importorskip("bm25s")
-    documents = [make_document("one", "the"), make_document("other", "of and")]
-    assert lexical_miner(training_corpus(documents, {}))("one") == []
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(MissingExtra) as raised:
-        lexical_miner(training_corpus(make_corpus(3), {}))
-    assert str(raised.value).startswith("mining with BM25 needs bm25s; install it: pip install 'accelerate>=1.10' ")
-
-
-def batch_of(queries: list[Document], targets: list[Document]) -> PairBatch:
-    """A batch of which the student reads one chunk of each document."""
-    none = np.zeros((len(queries), len(targets)), np.bool_)
-    cut = [keep_chunks(FakeEncoder().segment(document), [0]) for document in (*queries, *targets)]
-    return PairBatch(cut[: len(queries)], cut[len(queries) :], none, none)
-
-
-def test_scores_are_mean_best_matches_over_all_chunks(index: Index, corpus: list[Document]) -> None:
-    queries, targets = corpus[3:6], corpus[10:17]
-    encoded = {one.doc_id: FakeEncoder().encode([one])[0].chunks for one in (*queries, *targets)}
-    expected = [
-        [
-            sum(max(float(a @ b) for b in encoded[target.doc_id]) for a in encoded[query.doc_id])
-            / len(encoded[query.doc_id])
-            for target in targets
-        ]
-        for query in queries
-    ]
-    scores = maxsim_scores(index, batch_of(queries, targets))
-    assert scores.dtype == torch.float32
-    torch.testing.assert_close(scores, torch.tensor(expected), atol=1e-3, rtol=0)  # stored in half precision
-
-
-def test_a_document_missing_from_the_index_of_the_teacher_raises_an_error(index: Index, corpus: list[Document]) -> None:
-    with pytest.raises(QueryError, match=r"^no document 'new' among 60 in "):
-        maxsim_scores(index, batch_of(corpus[:1], [make_document("new", "text")]))

@@ -30,7 +30,7 @@ from engine.training.fine_tuning import FineTuning, FineTuningSettings, Loss, So
 from engine.training.losses import ScaledCosine
 from engine.training.masked_words import SmithPretraining, SmithSettings
 from engine.training.pair_tasks import ContrastSettings, LabelledPair, PairGraph, SectionContrast, TextPairs
-from engine.training.selection import PairBatch, RandomRuns, keep_chunks
+from engine.training.selection import RandomRuns, keep_chunks
 from engine.training.task import (
     Task,
     backward_in_groups,
@@ -76,13 +76,9 @@ LOSSES = {
 }
 
 
-def guess(batch: PairBatch) -> Tensor:
-    return torch.rand(batch.positives.shape, generator=torch.Generator().manual_seed(0))
-
-
 def fine_tuning(folder: Path) -> FineTuning:
     settings = FineTuningSettings(dict.fromkeys(Loss, 1.0), queries=8, negatives=0)
-    sources = [Source(training_corpus(DOCUMENTS, PAIRS), RandomRuns(2, 2), teacher=guess)]
+    sources = [Source(training_corpus(DOCUMENTS, PAIRS), RandomRuns(2, 2))]
     return FineTuning(plain_encoder(folder), sources, settings)
 
 
