@@ -157,20 +157,9 @@ class Index:
             raise IndexMismatch(
                 f"{self.snapshot.folder} was built with encoder {built['name']!r} (fingerprint "
                 f"{built['fingerprint'][:12]}), the one at hand has fingerprint {encoder.fingerprint[:12]}; "
-                f"restore the encoder's files, or {self._way_to_reencode}"
+                "restore the encoder's files, or encode a copy without vectors: "
+                + command_line("upkeep", "partition", self.snapshot.folder, "NEW", "-p", 1, "--words")
             )
-
-    @property
-    def _way_to_reencode(self) -> str:
-        """The next step that moves the index to another encoder, with its cost."""
-        snapshot = self.snapshot
-        if len(snapshot.parts) > 1:
-            return "index the corpus again into a new folder"
-        n_tokens = int(snapshot.tokens[snapshot.has_vectors].sum())
-        return (
-            f"encode {int(snapshot.has_vectors.sum()):,} documents again ({snapshot.n_chunks:,} chunks, {n_tokens:,} "
-            f"tokens): {command_line('index', snapshot.folder, '--reencode')}"
-        )
 
     def searcher(self, scoring: Scoring | None = None) -> Searcher:
         """The searcher of the index, on the GPU where the index was opened for one."""

@@ -45,9 +45,6 @@ COLUMNS = {
     "meta": "key value",
     # Immutable files of vectors. `part_digests`: by tensor, and that of the header; see `engine.store.shards`.
     "shards": f"id {_FILE} n_documents n_chunks part_digests",
-    # Shards of another encoder, to which the index switches once all documents have such vectors, with the fingerprint
-    # of the encoder, and the ids and places of documents, see `engine.store.writer`.
-    "staged_shards": "shard_id fingerprint documents",
     # Documents that can be found, the places of their vectors (the first rows in the arrays of the shard), and the
     # tokens that were read. The chunks have the ids `first_chunk` to `first_chunk + n_chunks - 1`, which are also the
     # ids of their vectors in FAISS.

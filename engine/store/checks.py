@@ -36,7 +36,7 @@ from engine.store.gathering import BLOCK_IDS, check_blocks, checksum_of, signed,
 from engine.text.document import Document
 from engine.text.segmentation import Coverage, Section
 
-_TABLES = (*catalog.OPENED_TABLES, "failures", "location_blocks", "staged_shards")
+_TABLES = (*catalog.OPENED_TABLES, "failures", "location_blocks")
 _LOW = 0xFFFFFFFF
 _BLOCK_CHECKS = "SELECT block, n_documents, checksum FROM location_blocks ORDER BY block"
 _DAMAGED_TABLE = "table {name} of {place} is not what was written"
@@ -172,10 +172,7 @@ def check_contents(connection: sqlite3.Connection, place: str) -> None:
 def damaged_table(connection: sqlite3.Connection) -> str | None:
     """The first table whose rows are not what was written; None if all are."""
     stored = table_checks(connection)
-    for name, n_rows, check in _table_checks(connection):
-        if stored.pop(name, None) != (n_rows, check):
-            return name
-    return next(iter(stored), None)
+    return next((name for name, *now in _table_checks(connection) if stored.get(name) != tuple(now)), None)
 
 
 def table_checks(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:

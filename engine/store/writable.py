@@ -49,8 +49,8 @@ from engine.store.shards import SHARD_FOLDER
 Row: TypeAlias = Mapping[str, Any]  # values by column
 # The type of a column follows from its name; of all others it is `Integer`.
 _TYPES: Mapping[type[TypeEngine[Any]], str] = {
-    sa.String: "key file digest fingerprint doc_id title source content_hash heading factory reason name",
-    sa.JSON: "value part_digests documents metadata pages pins path",
+    sa.String: "key file digest doc_id title source content_hash heading factory reason name",
+    sa.JSON: "value part_digests metadata pages pins path",
     sa.LargeBinary: "deflated arrays",
     sa.Boolean: "is_exact",
     sa.Float: "recall",
@@ -73,7 +73,7 @@ def _column(table: str, name: str) -> sa.Column[Any]:
         primary_key=is_key,
         nullable=False,
         unique=(table, name) in _UNIQUE or None,
-        index=name == "shard_id" and not is_key,
+        index=name == "shard_id",
     )
 
 

@@ -1,9 +1,6 @@
 """The one writer of an index, or of all its partitions: commits, removals, generations, failures. Encodes nothing.
 
 Order of every commit: file, fsync, rename, fsync of the folder, then one transaction that names the file.
-
-Searches read none of the staged vectors until `switch`. A staged shard is named in the catalog like any
-other, so that it survives a killed run; only this module looks for documents in it.
 """
 
 from __future__ import annotations
@@ -63,12 +60,11 @@ class Writer(WritableIndex):
         if bound is None:
             self.set_values({"encoder": dict(encoder)})
         elif bound["fingerprint"] != encoder["fingerprint"]:
-            again = f"encode it again: {command_line('index', self.folder, '--reencode')}"
             raise IndexMismatch(
                 f"{self.folder} was built with encoder {bound['name']!r} ({bound['width']} wide, fingerprint "
                 f"{bound['fingerprint'][:12]}), not {encoder['name']!r} ({encoder['width']} wide, "
-                f"{encoder['fingerprint'][:12]}); pass --encoder {bound['name']}, or "
-                f"{'index into a new folder' if self.is_partition else again}"
+                f"{encoder['fingerprint'][:12]}); pass --encoder {bound['name']}, index into a new folder, or encode a "
+                f"copy without vectors: {command_line('upkeep', 'partition', self.folder, 'NEW', '-p', 1, '--words')}"
             )
 
     @property
@@ -302,92 +298,6 @@ class Writer(WritableIndex):
         """Catalog id and source of every document, by rising id."""
         with self.read() as connection:
             return connection.execute("SELECT id, source FROM documents ORDER BY id").fetchall()
-
-
-# The values of `places` that are staged, with first chunks counted from 0.
-_PLACE = (
-    *("document_row", "section_row", "chunk_row", "first_chunk", "n_chunks", "n_sections"),
-    *("tokens_read", "tokens_total"),
-)
-
-
-def stage(
-    writer: Writer, document_ids: Sequence[int], encoded: Sequence[EncodedDocument], words: WordTables, fingerprint: str
-) -> int:
-    """Store the vectors of documents, and their term counts as committed, until `switch`, in one transaction.
-
-    Raises:
-        IndexMismatch: the folder was moved, removed, or replaced by another index.
-    """
-    with writer._new_shard(shard_arrays(encoded, words)) as (_, number):
-        placed = zip(document_ids, checks.places(encoded, number, 0), strict=True)
-        staged = [[document_id, *(place[column] for column in _PLACE)] for document_id, place in placed]
-        row = {"shard_id": number, "fingerprint": fingerprint, "documents": staged}
-        writer._insert("staged_shards", [row])
-    return len(staged)
-
-
-def staged_ids(writer: Writer, fingerprint: str) -> set[int]:
-    """Catalog ids of the documents whose vectors by an encoder are staged."""
-    with writer.read() as connection:
-        return {row[0] for _, documents in _staged(connection, fingerprint) for row in documents}
-
-
-def staged_shards(connection: sqlite3.Connection) -> set[int]:
-    """The numbers of shards that are staged."""
-    return {number for (number,) in connection.execute("SELECT shard_id FROM staged_shards")}
-
-
-def drop_staged(writer: Writer, *, keep: str = "") -> int:
-    """Delete staged shards, except those of the encoder with the fingerprint `keep`."""
-    with writer.read() as connection:
-        others = connection.execute("SELECT shard_id FROM staged_shards WHERE fingerprint != ?", [keep])
-        numbers = [number for (number,) in others]
-    if numbers:
-        writer.drop_shards(numbers)
-    return len(numbers)
-
-
-def switch(writer: Writer, encoder: Mapping[str, Any], factory: str | None) -> None:
-    """Replace the vectors of all documents with the staged ones, in one transaction.
-
-    Generation, postings and reference are deleted with the old vectors; queries read all vectors until new ones are
-    published.
-
-    Args:
-        writer: holds the index, all of whose documents are staged.
-        encoder: `name`, `fingerprint` and `width` of the encoder of the staged vectors.
-        factory: of the deleted generation, recorded in case the run is stopped here; None without a generation.
-    """
-    counters = writer._counters()
-    values = {"encoder": dict(encoder), "factory_before": factory}
-    with writer._transaction(values) as connection:
-        checks.check_catalog(connection, str(writer.catalog))
-        there = {number for (number,) in connection.execute("SELECT id FROM documents")}
-        next_chunk = counters["chunk"]
-        moves: list[dict[str, int]] = []
-        for number, documents in _staged(connection, str(encoder["fingerprint"])):
-            for key, *place in documents:
-                if key in there:
-                    move = {"id": key, "shard_id": number, **dict(zip(_PLACE, place, strict=True))}
-                    move["first_chunk"] = next_chunk
-                    next_chunk += max(1, move["n_chunks"])
-                    moves.append(move)
-        assert {move["id"] for move in moves} == there and len(moves) == len(there)
-        writer._update_documents(moves)
-        for table in ("staged_shards", "generations", "word_postings", "reference"):
-            connection.execute(f"DELETE FROM {table}")
-        connection.execute("DELETE FROM shards WHERE id NOT IN (SELECT shard_id FROM documents)")
-        checks.record_documents(connection, there)
-        values["counters"] = {**counters, "chunk": next_chunk}
-    writer._sweep()
-
-
-def _staged(connection: sqlite3.Connection, fingerprint: str) -> Iterator[tuple[int, list[list[int]]]]:
-    """Number and documents of each staged shard, in their order."""
-    statement = "SELECT shard_id, documents FROM staged_shards WHERE fingerprint = ? ORDER BY shard_id"
-    for number, documents in connection.execute(statement, [fingerprint]):
-        yield number, json.loads(documents)
 
 
 @named_faults

@@ -5,8 +5,7 @@ itself. The stored row is float16 and is stored again as the same bytes. Section
 from the chunk vectors, which here are rounded to float16, while encoding the whole document has them in float32. The
 difference is less than 1e-6 in cosine; `tests/indexer/test_reuse.py` checks that bound.
 
-A run whose vectors other processes make encodes documents whole, since it commits words first. `--reencode` finds
-nothing to reuse: the text of a replaced version is gone, and with it the tokens of its chunks.
+A run whose vectors other processes make encodes documents whole, since it commits words first.
 
 Letters in shapes: C chunks of a document, R of them with stored vectors, D width.
 
@@ -195,7 +194,6 @@ _Batch: TypeAlias = tuple[list[PreparedDocument], WordTables]  # documents that 
 StoredBatch: TypeAlias = list[tuple[int, Document]]  # catalog ids and documents that get their vectors together
 BatchVectors: TypeAlias = list[EncodedDocument | Unreadable]  # of each document of a batch; a failure has no token
 EncodeBatches: TypeAlias = Callable[[Iterator[StoredBatch]], Iterator[tuple[StoredBatch, BatchVectors, float]]]
-StoreVectors: TypeAlias = Callable[[Sequence[int], Sequence[EncodedDocument], WordTables], int]
 
 
 class Pipeline:
@@ -270,12 +268,7 @@ class Pipeline:
             self._encode_and_commit(self._counted(prepared))
         return self.report
 
-    def encode_missing(
-        self,
-        document_ids: Sequence[int],
-        encode_batches: EncodeBatches | None = None,
-        store: StoreVectors | None = None,
-    ) -> BuildReport:
+    def encode_missing(self, document_ids: Sequence[int], encode_batches: EncodeBatches | None = None) -> BuildReport:
         """Encode documents that are indexed without vectors.
 
         Batches are cut and committed in the order of the documents, so a run that continues after a kill cuts the
@@ -284,10 +277,7 @@ class Pipeline:
         Args:
             encode_batches: makes the vectors in other processes, and the seconds that these took; keeps the order of
                 the documents. By default the encoder of the run makes them here.
-            store: takes ids, vectors and term counts of a batch, and returns the number of documents that it stored; by
-                default `Writer.add_vectors`.
         """
-        add = store or self.writer.add_vectors
         started, before = time.perf_counter(), self.report.seconds
         if document_ids:  # for several partitions, the run has set the sum already
             self.activity.n_to_encode = max(self.activity.n_to_encode, self.report.n_encoded + len(document_ids))
@@ -304,7 +294,7 @@ class Pipeline:
             if encoded:
                 ids, rows, words = list(encoded), list(encoded.values()), self.writer.count_words(documents)
                 with self.disk.room_for(commit_bytes([], rows, words), f"vectors of {len(ids):,} documents"):
-                    self.report.n_encoded += add(ids, rows, words)
+                    self.report.n_encoded += self.writer.add_vectors(ids, rows, words)
                 self.report.encode_seconds += seconds
                 self._count(rows)
             self.report.seconds = before + time.perf_counter() - started

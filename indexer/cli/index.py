@@ -60,7 +60,6 @@ class _Options:
     id_prefix: str
     replace_files: bool
     retry_failures: bool
-    reencode: bool
     dry_run: bool
     encoder: str | None
     dtype: str | None
@@ -132,12 +131,6 @@ class _Options:
     "encoder is fastest so: with VNNI and without bfloat16.",
 )
 @option(
-    "--reencode",
-    is_flag=True,
-    help="Encode the stored texts again with --encoder, or with the encoder of INDEX whose files have changed; "
-    "searches use the old vectors until all new ones are there. Takes no PATH.",
-)
-@option(
     "--factory",
     default="auto",
     metavar="STRING",
@@ -193,7 +186,6 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
         longmatch index papers.lm ./papers --dry-run
         longmatch index papers.lm ./2022 --id-prefix 2022/
         longmatch index papers.parts ./papers --partitions 4
-        longmatch index papers.lm --reencode --encoder ./my-encoder
     """
     _check_arguments(index, paths, options)
     if options.dtype is not None:
@@ -201,9 +193,6 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
 
         name = encoder_name(index, options.encoder)
         options = replace(options, encoder=f"{name}:{options.dtype}")
-    if options.reencode:
-        _reencode(index, options)
-        return
     corpus = _corpus(index, paths, options)
     for source, reason in corpus.left_out:
         log(f"not read again: {source}: {reason}")
@@ -234,11 +223,7 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
 
 def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> None:
     """Check that arguments and options go together."""
-    of_other_runs = (options.prune, options.replace_files, options.retry_failures, options.way, options.partitions)
-    if options.reencode and (paths or any(of_other_runs) or options.ray_address or options.n_workers):
-        raise click.UsageError("--reencode reads the stored texts; leave out PATH and the options of other runs")
-    of_paths = [("--citing-text", options.citing_text), ("--prune", options.prune)]
-    of_paths += [("--dry-run", options.dry_run and not options.reencode)]
+    of_paths = [("--citing-text", options.citing_text), ("--prune", options.prune), ("--dry-run", options.dry_run)]
     of_corpus = [name for name, is_given in of_paths if is_given]
     if options.retry_failures and (paths or of_corpus):
         others = " ".join([*paths, *of_corpus])
@@ -395,22 +380,6 @@ def _built(
             return build_on_cluster(
                 index, documents, cluster, settings, n_workers=n, progress=progress, log=progress.log
             )
-
-
-def _reencode(index: Path, options: _Options) -> None:
-    """Encode an index again, with progress, or print the cost of doing so."""
-    from indexer.building.builder import encoder_for
-    from indexer.building.rewriting import reencode, reencoding_cost
-
-    encoder = encoder_for(index, options.encoder, options.device)
-    if options.dry_run:
-        cost = reencoding_cost(index, encoder)
-        echo(json.dumps(asdict(cost)) if options.as_json else str(cost))
-        return
-    with BuildProgress(0) as progress:
-        report = reencode(index, encoder=encoder, progress=progress, log=progress.log)
-    print_build(index, report, as_json=options.as_json)
-    _exit_by(report, n_left_out=0)
 
 
 def _exit_by(report: BuildReport, *, n_left_out: int) -> None:

@@ -203,7 +203,13 @@ def restore(file: Path, index: Path) -> None:
     metavar="N",
     help="Number of partitions of OUT; 1 makes an index without partitions.",
 )
-def partition(index: Path, out: Path, n_partitions: int) -> None:
+@click.option(
+    "--words",
+    "words_alone",
+    is_flag=True,
+    help="Copy no vectors; `longmatch index OUT --encoder NAME` then makes those of another encoder.",
+)
+def partition(index: Path, out: Path, n_partitions: int, words_alone: bool) -> None:
     """Copy INDEX into a new index OUT of N partitions; nothing is encoded.
 
     Each partition is an index with a share of the documents. One query searches all
@@ -217,7 +223,7 @@ def partition(index: Path, out: Path, n_partitions: int) -> None:
     """
     from indexer.building.rewriting import partition as copy_into
 
-    report = copy_into(index, out, n_partitions, log=log)
+    report = copy_into(index, out, n_partitions, words_alone=words_alone, log=log)
     for number, (n_documents, n_chunks) in enumerate(zip(report.n_documents, report.n_chunks, strict=True)):
         echo(f"partition {number}: {counted(n_documents, 'document')}, {counted(n_chunks, 'chunk')}")
 

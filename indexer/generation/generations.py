@@ -26,7 +26,7 @@ from engine.store.durable import Checksum
 from engine.store.postings import Postings
 from engine.store.shards import Shard
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
-from engine.store.writer import Writer, open_writers, staged_shards
+from engine.store.writer import Writer, open_writers
 from engine.words.apart import ranges
 from engine.words.counts import WordTables, join, pack, unpacked
 from indexer.generation import resources
@@ -525,12 +525,10 @@ def _shards(writer: Writer) -> list[_Size]:
     with writer.read() as connection:
         n_live = {shard: (int(chunks), int(documents)) for shard, chunks, documents in connection.execute(live)}
         rows = connection.execute("SELECT id, n_documents, size_bytes FROM shards ORDER BY id").fetchall()
-        staged = staged_shards(connection)
     sizes = []
     for number, n_written, size_bytes in rows:
-        if number not in staged:
-            n_chunks, n_documents = n_live.get(number, (0, 0))
-            sizes.append(_Size(number, n_chunks, size_bytes, n_documents < n_written))
+        n_chunks, n_documents = n_live.get(number, (0, 0))
+        sizes.append(_Size(number, n_chunks, size_bytes, n_documents < n_written))
     return sizes
 
 

@@ -88,3 +88,21 @@ def test_upkeep_commands_work_on_partitions(parts: Path) -> None:
     assert run("upkeep", "repair", parts).stdout == "no damage found\n"
     listed = [row["doc_id"] for row in json.loads(run("show", parts, "--documents", "--json").stdout)]
     assert len(listed) == 14 and "fox/0.md" not in listed
+
+
+@pytest.mark.slow
+def test_an_index_keeps_to_a_dtype_and_a_copy_without_vectors_leaves_it(bert_folder: Path, tmp_path: Path) -> None:
+    folder, copy, text = tmp_path / "x.lm", tmp_path / "copy.lm", tmp_path / "fox.txt"
+    text.write_text("the fox and the dog. " * 9)
+    model = shutil.copytree(bert_folder, tmp_path / "model")
+
+    def encoder_after(index: Path, *arguments: str | Path) -> object:
+        succeed("index", index, *arguments)
+        return json.loads(run("show", index, "--json").stdout)["encoder"]["name"]
+
+    assert encoder_after(folder, text, "--encode", "all", "--encoder", model, "--dtype", "int8") == f"{model}:int8"
+    assert encoder_after(folder, text) == f"{model}:int8"
+    refused = run("index", folder, "--encoder", model, "--dtype", "float32")
+    assert refused.exit_code == 1 and f"upkeep partition {folder} NEW -p 1 --words" in refused.stderr
+    succeed("upkeep", "partition", folder, copy, "-p", "1", "--words")
+    assert encoder_after(copy, "--encoder", model, "--dtype", "float32") == str(model)

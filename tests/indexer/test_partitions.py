@@ -71,6 +71,21 @@ def test_documents_lie_where_their_doc_id_hashes_to_and_score_by_the_shared_refe
     assert {name: of_one[name] for name, _ in of_part} == dict(of_part)
 
 
+@pytest.mark.parametrize("n_partitions", [1, P])
+def test_another_encoder_makes_the_vectors_of_a_copy_without_vectors(n_partitions: int, tmp_path: Path) -> None:
+    corpus = make_corpus(12)
+    build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), factory="Flat")
+    before = ranks(tmp_path / "x.lm", FakeEncoder())
+    report = partition(tmp_path / "x.lm", tmp_path / "copy", n_partitions, words_alone=True)
+    assert (sum(report.n_documents), sum(report.n_chunks)) == (12, 0)
+    assert verify(tmp_path / "copy") == []
+    other = FakeEncoder(name="other", width=24, fingerprint="0" * 32)
+    assert build(tmp_path / "copy", [], encoder=other).n_encoded == 12
+    build(tmp_path / "new.lm", corpus, encoder=other)
+    assert ranks(tmp_path / "copy", other) == ranks(tmp_path / "new.lm", other)
+    assert ranks(tmp_path / "x.lm", FakeEncoder()) == before
+
+
 def changed(folder: Path) -> object:
     """Add, replace, prune and fail."""
     documents: list[Document | Unreadable] = [

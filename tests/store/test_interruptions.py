@@ -26,7 +26,7 @@ from engine.store import writable
 from engine.store.partitioned import stored_sources
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.building.rewriting import partition, reencode
+from indexer.building.rewriting import partition
 from indexer.generation.generations import compact
 from indexer.generation.reference import rebase
 from indexer.upkeep.backup import backup, restore
@@ -83,10 +83,6 @@ def vectors_without_some(folder: Path) -> None:
     remove_some(folder)
 
 
-def encode_again(folder: Path) -> None:
-    reencode(folder / "x.lm", encoder=FakeEncoder(fingerprint="e" * 32), recall_floor=0.0)
-
-
 def ivf(folder: Path) -> None:
     index(folder, DOCUMENTS[:14], "IVF4,Flat")
 
@@ -102,7 +98,6 @@ OPERATIONS: Mapping[str, tuple[Callable[[Path], None], Callable[[Path], object],
     "compact": (vectors_without_some, lambda at: compact(at / "x.lm"), "x.lm"),
     "rebase": (vectors_without_some, lambda at: rebase(at / "x.lm"), "x.lm"),
     "repair": (damage_and_index, lambda at: repair(at / "x.lm", encode=True, encoder=FakeEncoder()), "x.lm"),
-    "encode again": (ivf, encode_again, "x.lm"),
     "partition": (vectors, split, "x.parts"),
     "backup and restore": (ivf, copy_through_a_backup, "back.lm"),
 }

@@ -172,7 +172,8 @@ def test_another_encoder_is_refused(folder: Path) -> None:
         writer.claim({"name": "other", "fingerprint": "0" * 32, "width": 8})
     assert str(raised.value) == (
         f"{folder} was built with encoder 'fake' (32 wide, fingerprint ffffffffffff), not 'other' (8 wide, "
-        f"000000000000); pass --encoder fake, or encode it again: longmatch index {folder} --reencode"
+        f"000000000000); pass --encoder fake, index into a new folder, or encode a copy without vectors: longmatch "
+        f"upkeep partition {folder} NEW -p 1 --words"
     )
 
 
