@@ -1,8 +1,7 @@
-"""Pictures of results and of whole indexes: heat maps, and the map of a corpus. It needs matplotlib.
+"""The map of a corpus, as a picture. It needs matplotlib.
 
-On the map, near points are similar documents; distant points can be similar too, since two components show only a part
-of the variance. A cluster has a number, a colour and a marker, and lines are the pairs that connect it. Near-duplicates
-are at the same point, so a cluster of them can look like one document; the legend shows their number.
+Near points are similar documents; distant points can be similar too, since two components show only a part of the
+variance.
 
 A point is the first two principal components of the vector of a document, or of its weighted words, which are hashed
 into a vector. Letters in shapes: N documents, D width, V terms.
@@ -14,28 +13,24 @@ import io
 import textwrap
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from engine.encoders.encoder import Encoder, Vectors, unit
-from engine.errors import QueryError
-from engine.report.table import no_hits
-from engine.result import Cluster, Hit, Pairs, Result
-from engine.search.query import Query
+from engine.encoders.encoder import Vectors, unit
+from engine.index import Index
+from engine.result import Result
 from engine.store.partitioned import Snapshot
 from engine.store.reference import sample_order
 from engine.store.snapshot import Positions
-from engine.text.document import Document, section_labels
+from engine.text.document import Document
 from engine.words.counts import TermTable, count_documents
 from engine.words.likelihood import ALPHA, TermStatistics
 from engine.words.segmenter import segmenter_of
@@ -48,13 +43,6 @@ DPI = 130
 Form = Literal["png", "svg"]
 
 
-class Plot(Figure):
-    """A figure on white that a notebook shows by itself; `savefig` writes PNG, SVG or PDF."""
-
-    def _repr_png_(self) -> bytes:
-        return figure_file(self, "png")
-
-
 def figure_file(figure: Figure, form: Form) -> bytes:
     """Render a figure, cropped to its contents; the same figure gives the same bytes."""
     stream = io.BytesIO()
@@ -63,108 +51,6 @@ def figure_file(figure: Figure, form: Form) -> bytes:
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a title may be in any script
         figure.savefig(stream, format=form, dpi=DPI, bbox_inches="tight", pad_inches=0.12, metadata=metadata)
     return stream.getvalue()
-
-
-_INCHES_PER_CELL = 0.3
-_SMALLEST, _LARGEST = 2.5, 11.0  # inches of the longer side of the matrix
-_LABEL_INCHES = 0.16  # least distance between two labels
-_LABEL_CHARACTERS = 34
-_MOST_NUMBERED_CELLS = 24 * 24
-_COLOURS = "Blues"  # from white, so that a cell without contribution is empty
-_ROOT = 0.5  # exponent of values for their shades, since one strong pair would otherwise leave all others white
-_LEAST_NUMBER = 0.005  # below it a number would be rounded to zero
-_LUMINANCE = np.array([0.2126, 0.7152, 0.0722])  # of red, green and blue
-_MIDDLE = 0.45  # luminance below which a number is white
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """One side of a matrix, with a label for each row or column."""
-
-    title: str
-    labels: tuple[str, ...]
-
-
-def section_axis(document: Document) -> Axis:
-    """A label for each section."""
-    return Axis(document.title, tuple(section_labels(document)))
-
-
-def plot_hit(result: Result, hit: Hit) -> Plot:
-    """The contribution of each pair of a query section and a target section."""
-    rows, columns = section_axis(result.query), section_axis(hit.document)
-    values = np.zeros((len(rows.labels), len(columns.labels)), np.float32)
-    for pair in hit.pairs:
-        values[pair.query_section, pair.target_section] += pair.contribution
-    return draw_heatmap(values, rows, columns, f"{hit.rank}. score {hit.score:.4f}")
-
-
-def plot_result(result: Result) -> Plot:
-    """The contribution of each query section to the score of each hit; a column sums to a score, less small pairs.
-
-    Raises:
-        QueryError: there are no hits.
-    """
-    if not result.hits:
-        raise QueryError(f"the result of {result.query.title!r} has no hits to draw; {no_hits(result)}")
-    sections = section_axis(result.query)
-    values = np.zeros((len(sections.labels), len(result.hits)), np.float32)
-    for column, hit in enumerate(result.hits):
-        for pair in hit.pairs:
-            values[pair.query_section, column] += pair.contribution
-    names = tuple(f"{hit.rank}. {hit.score:.4f} {hit.title}" for hit in result.hits)
-    return draw_heatmap(values, sections, Axis("hits, best first", names), f"{result.status.value} result")
-
-
-def draw_heatmap(values: Vectors, rows: Axis, columns: Axis, title: str) -> Plot:
-    """Draw a matrix of contributions, with its title below it."""
-    height, width = _inches(*values.shape)
-    figure = Plot(dpi=DPI, facecolor="white", figsize=(width, height))
-    axes = figure.add_axes((0, 0, 1, 1))  # labels are outside of the axes; the tight bounding box includes them
-    norm = PowerNorm(_ROOT, vmin=0.0, vmax=max(float(values.max(initial=0.0)), 1e-6))
-    image = axes.imshow(values, cmap=_COLOURS, norm=norm, aspect="auto")
-    _label(axes, rows, columns, height, width)
-    if values.size <= _MOST_NUMBERED_CELLS:
-        luminance = image.to_rgba(values)[..., :3] @ _LUMINANCE
-        for (row, column), value in np.ndenumerate(values):
-            if value >= _LEAST_NUMBER:
-                colour = "white" if luminance[row, column] < _MIDDLE else "black"
-                shown = f"{value:.2f}".replace("0.", ".", 1)
-                axes.text(column, row, shown, ha="center", va="center", fontsize=6, color=colour)
-    bar = figure.add_axes((1 + 0.2 / width, 0, 0.15 / width, 1))
-    figure.colorbar(image, cax=bar).set_label("contribution to the score", fontsize=8)
-    bar.tick_params(labelsize=7)
-    axes.set_title(title, loc="left", y=0, pad=-34, fontsize=9)
-    return figure
-
-
-def _inches(n_rows: int, n_columns: int) -> tuple[float, float]:
-    """Height and width of the matrix; cells are square where that makes neither side too short."""
-    per_cell = min(_INCHES_PER_CELL, _LARGEST / max(n_rows, n_columns))
-    return max(_SMALLEST, n_rows * per_cell), max(_SMALLEST, n_columns * per_cell)
-
-
-def _label(axes: Axes, rows: Axis, columns: Axis, height: float, width: float) -> None:
-    # A heading is not a formula, even if it has dollar signs.
-    axes.set_yticks(*_ticks(rows.labels, height), fontsize=7, parse_math=False)
-    axes.xaxis.tick_top()
-    at, names = _ticks(columns.labels, width)
-    axes.set_xticks(at, names, fontsize=7, rotation=45, ha="left", rotation_mode="anchor", parse_math=False)
-    axes.tick_params(length=0)
-    axes.set_ylabel(_cut(rows.title, 70), fontsize=9, parse_math=False)
-    axes.xaxis.set_label_position("bottom")
-    axes.set_xlabel(_cut(columns.title, 70), fontsize=9, parse_math=False)
-
-
-def _ticks(labels: tuple[str, ...], inches: float) -> tuple[range, list[str]]:
-    """The cells with a label, and their labels; if cells are narrow, as many as have room for one."""
-    at = range(0, len(labels), int(np.ceil(_LABEL_INCHES * len(labels) / inches)))
-    return at, [_cut(labels[cell], _LABEL_CHARACTERS) for cell in at]
-
-
-def _cut(text: str, characters: int) -> str:
-    shortened = textwrap.shorten(text, characters, placeholder="…")
-    return text[: characters - 1] + "…" if shortened == "…" else shortened  # the first word is too long
 
 
 Points = NDArray[np.float64]
@@ -239,35 +125,12 @@ def _planar(points: Points) -> Points:
     return np.pad(points, ((0, 0), (0, _K - points.shape[1])))
 
 
-Rows = slice | list[int] | NDArray[np.bool_]
-
 MOST_DOCUMENTS = 10_000  # documents on a map; a larger corpus is sampled by the hash of the doc_ids
-_HUES = len(COLOURS) - 1  # values of a field, or clusters; the last colour is of the query and of unnamed clusters
+_HUES = len(COLOURS) - 1  # values of a field; the last colour is of the query
 _NO_VALUE, _OTHERS = "no value", "other values"
 _TITLE_CHARACTERS = 44
 _AWAY = 12.0  # points from a hit to its number
 _SMALL, _LARGE = 9, 42  # areas of a point, by the number of points
-
-
-class Mapped(Protocol):
-    """What a map needs of an `engine.index.Index`."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The state of the index."""
-
-    @property
-    def encoder(self) -> Encoder:
-        """The encoder of queries."""
-
-    def matching(self, where: str | None) -> Positions:
-        """The documents that a filter keeps."""
-
-    def position(self, doc_id: str) -> int:
-        """The row of a document."""
-
-    def stored_query(self, doc_id: str) -> Query:
-        """An indexed document with its vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,9 +145,7 @@ class CorpusMap:
     query: Points | None = None  # (1, 2)
 
 
-def corpus_map(
-    index: Mapped, query: Document | str | None = None, where: str | None = None, *, keep: Sequence[str] = ()
-) -> CorpusMap:
+def corpus_map(index: Index, query: Document | str | None = None, where: str | None = None) -> CorpusMap:
     """Project the documents of an index, and a query with them.
 
     If at least half of the documents have vectors, or the index has no words, the document vectors are projected, and
@@ -297,8 +158,7 @@ def corpus_map(
     chosen = index.matching(where)
     if len(chosen) > MOST_DOCUMENTS:
         order = sample_order(snapshot.doc_ids())
-        wanted = np.array([index.position(doc_id) for doc_id in keep], np.int64)
-        chosen = np.union1d(order[np.isin(order, chosen)][:MOST_DOCUMENTS], wanted)
+        chosen = np.sort(order[np.isin(order, chosen)][:MOST_DOCUMENTS])
     if snapshot.language is None or snapshot.has_vectors[chosen].sum() * 2 >= max(1, len(chosen)):
         chosen = chosen[snapshot.has_vectors[chosen]]
         projection, at = _of_vectors(index, chosen, query)
@@ -309,7 +169,7 @@ def corpus_map(
     return CorpusMap(chosen, projection.points, projection.shares, source, snapshot.n_documents, at)
 
 
-def _of_vectors(index: Mapped, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
+def _of_vectors(index: Index, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
     projection = project_vectors(index.snapshot.document_rows(chosen).astype(np.float32))
     if query is None:
         return projection, None
@@ -317,7 +177,7 @@ def _of_vectors(index: Mapped, chosen: Positions, query: Document | str | None) 
     return projection, projection.place(encoded.document[None].astype(np.float64))
 
 
-def _of_words(index: Mapped, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
+def _of_words(index: Index, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
     snapshot = index.snapshot
     statistics = snapshot.reference.statistics.words
     table = snapshot.words(chosen).words
@@ -333,7 +193,7 @@ def _of_words(index: Mapped, chosen: Positions, query: Document | str | None) ->
     return projection, projection.place(term_rows(counts, statistics, terms).astype(np.float64))
 
 
-def plot_map(index: Mapped, corpus: CorpusMap, *, result: Result | None = None, by: str | None = None) -> Plot:
+def plot_map(index: Index, corpus: CorpusMap, *, result: Result | None = None, by: str | None = None) -> Figure:
     """Draw a map."""
     figure, axes = _map_figure(corpus)
     _draw_documents(axes, corpus, None if by is None else _groups(index.snapshot, corpus.positions, by), by)
@@ -347,9 +207,9 @@ def plot_map(index: Mapped, corpus: CorpusMap, *, result: Result | None = None, 
     return figure
 
 
-def _map_figure(corpus: CorpusMap) -> tuple[Plot, Axes]:
+def _map_figure(corpus: CorpusMap) -> tuple[Figure, Axes]:
     """A figure without points, whose axes and title describe the map."""
-    figure = Plot(figsize=(8, 6.5), facecolor="white", layout="constrained")
+    figure = Figure(figsize=(8, 6.5), facecolor="white", layout="constrained")
     axes = figure.add_subplot(xticks=[], yticks=[])
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
@@ -362,30 +222,30 @@ def _map_figure(corpus: CorpusMap) -> tuple[Plot, Axes]:
     return figure, axes
 
 
-def _add_legend(figure: Plot, axes: Axes) -> None:
+def _add_legend(figure: Figure, axes: Axes) -> None:
     """Add a legend of all labels, to the right of the map."""
     if axes.get_legend_handles_labels()[0]:
         with rc_context({"text.parse_math": False}):  # a title is not a formula, even if it has dollar signs
             figure.legend(loc="outside right upper", fontsize=8, frameon=False)
 
 
-def _draw_points(axes: Axes, corpus: CorpusMap, rows: Rows, size: float = 1.0, **style: object) -> None:
-    """Draw some points of a map, of a size relative to that of a document; smaller where there are many."""
-    area = size * float(np.clip(6_000 / max(1, len(corpus.points)), _SMALL, _LARGE))
-    look: dict[str, Any] = {"s": area, "linewidths": 0.4, "edgecolors": "white", **style}
+def _draw_points(axes: Axes, corpus: CorpusMap, rows: slice | NDArray[np.bool_], **style: object) -> None:
+    """Draw some points of a map; smaller where there are many."""
+    area = float(np.clip(6_000 / max(1, len(corpus.points)), _SMALL, _LARGE))
+    look: dict[str, Any] = {"s": area, "alpha": 0.8, "linewidths": 0.4, "edgecolors": "white", **style}
     axes.scatter(*corpus.points[rows].T, rasterized=len(corpus.points) > 2_000, **look)
 
 
 def _draw_documents(axes: Axes, corpus: CorpusMap, groups: list[str] | None, by: str | None) -> None:
     if groups is None:
-        _draw_points(axes, corpus, slice(None), color=COLOURS[0], alpha=0.8)
+        _draw_points(axes, corpus, slice(None), color=COLOURS[0])
         return
     names = np.array(groups)
     quiet = (_OTHERS, _NO_VALUE)
     ordered = [name for name, _ in Counter(groups).most_common() if name not in quiet]
     for number, name in enumerate([*ordered, *(name for name in quiet if name in groups)]):
         colour, marker = (FAINT, ".") if name in quiet else (COLOURS[number], MARKERS[number])
-        _draw_points(axes, corpus, names == name, color=colour, marker=marker, alpha=0.8, label=f"{by}: {name}")
+        _draw_points(axes, corpus, names == name, color=colour, marker=marker, label=f"{by}: {name}")
 
 
 def _groups(snapshot: Snapshot, positions: Positions, by: str) -> list[str]:
@@ -442,66 +302,3 @@ def _row_of(snapshot: Snapshot, positions: NDArray[np.int64], doc_id: str) -> in
 def _short(text: str) -> str:
     """A title, shortened for a legend."""
     return textwrap.shorten(text, _TITLE_CHARACTERS, placeholder="…")
-
-
-MOST_NAMED = 20  # clusters with a colour and a name; the largest
-
-
-def plot_clusters(index: Mapped, corpus: CorpusMap, pairs: Pairs, least: float | None = None) -> Plot:
-    """Draw the clusters of an index.
-
-    Raises:
-        QueryError: the score is below that of the pairs.
-    """
-    clusters = pairs.clusters(least)
-    figure, axes = _map_figure(corpus)
-    members = [name for cluster in clusters for name, _ in cluster.members]
-    rows = {name: _row_of(index.snapshot, corpus.positions, name) for name in members}
-    shown = {name: row for name, row in rows.items() if row is not None}
-    is_other = np.ones(len(corpus.points), bool)
-    is_other[list(shown.values())] = False
-    if is_other.any():
-        _draw_points(axes, corpus, is_other, 0.6, color=FAINT, alpha=0.6, label="in no cluster")
-    _draw_lines(axes, corpus, pairs, pairs.least if least is None else least, shown)
-    for cluster in clusters[:MOST_NAMED]:
-        _draw_cluster(axes, corpus, cluster, shown)
-    _draw_unnamed(axes, corpus, clusters[MOST_NAMED:], shown)
-    title = f"{axes.get_title('left')}, {len(members):,} in {len(clusters):,} clusters"
-    axes.set_title(title, loc="left", fontsize=11, color=DARK)
-    _add_legend(figure, axes)
-    return figure
-
-
-def _draw_lines(axes: Axes, corpus: CorpusMap, pairs: Pairs, least: float, shown: dict[str, int]) -> None:
-    ends = [
-        (corpus.points[shown[pair.first]], corpus.points[shown[pair.second]])
-        for pair in pairs
-        if pair.score >= least and pair.first in shown and pair.second in shown
-    ]
-    axes.add_collection(LineCollection(ends, colors=FAINT, linewidths=0.7, zorder=1), autolim=False)
-
-
-def _draw_cluster(axes: Axes, corpus: CorpusMap, cluster: Cluster, shown: dict[str, int]) -> None:
-    rows = [shown[name] for name, _ in cluster.members if name in shown]
-    size = len(cluster.members)
-    shown_of = f"{len(rows):,} of " if len(rows) < size else ""
-    label = f"{cluster.number}: {shown_of}{size:,} documents, {_short(cluster.members[0][1] or cluster.members[0][0])}"
-    points = corpus.points[rows]
-    colour, marker = look_of(cluster.number)
-    _draw_points(axes, corpus, rows, 1.4, color=colour, marker=marker, label=label)
-    if rows:
-        first = points[np.argmax(np.linalg.norm(points - corpus.points.mean(0), axis=1))]
-        _draw_number(axes, corpus, cluster.number, (float(first[0]), float(first[1])))
-
-
-def look_of(number: int) -> tuple[str, str]:
-    """Colour and marker of a cluster; no two of the first 42 clusters have both in common."""
-    turn, hue = divmod(number - 1, _HUES)
-    return COLOURS[hue], MARKERS[(hue + turn) % len(MARKERS)]
-
-
-def _draw_unnamed(axes: Axes, corpus: CorpusMap, clusters: Sequence[Cluster], shown: dict[str, int]) -> None:
-    rows = [shown[name] for cluster in clusters for name, _ in cluster.members if name in shown]
-    if rows:
-        label = f"{len(clusters):,} more cluster{'s' if len(clusters) > 1 else ''}"
-        _draw_points(axes, corpus, rows, 0.8, color=COLOURS[-1], marker=".", label=label)

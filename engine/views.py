@@ -1,4 +1,4 @@
-"""The views of results: as plain values, tables, data frames, HTML and plots. Nothing is searched here.
+"""The views of results: as plain values, tables, data frames and HTML. Nothing is searched here.
 
 `engine.search` returns the bare values of `engine.result`; an index returns their views, which are the same values and
 can be printed and drawn. Reports know the bare values alone.
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from engine.plots import Plot
     from engine.report.quotes import Quote
 
 T = TypeVar("T")
@@ -43,7 +42,7 @@ class PairSnippet:
 
 
 class Hit(results.Hit):
-    """One target, its score, and the parts that sum to it, with snippets and plots."""
+    """One target, its score, and the parts that sum to it, with snippets."""
 
     __slots__ = ()
 
@@ -73,23 +72,6 @@ class Hit(results.Hit):
                 )
             )
         return snippets
-
-    def plot(self) -> Plot:
-        """A heat map of the contributions of the sections of the query and of the target to the score.
-
-        Example:
-            ```python
-            index.search("draft.md")[0].plot().savefig("hit.svg")
-            ```
-
-        Raises:
-            MissingExtra: matplotlib is not installed.
-            QueryError: the hit belongs to no `Result`, so there is no query.
-        """
-        check_extra("matplotlib", "Hit.plot()", "matplotlib", "plot")
-        from engine.plots import plot_hit
-
-        return plot_hit(self.own_result(), self)
 
     def _repr_html_(self) -> str | None:
         """The notebook view; None, which shows the `repr`, for a hit of no result."""
@@ -195,18 +177,6 @@ class Result(results.Result):
         from engine.report.arrow import part_export
 
         return part_export([self], n_pairs=n_pairs).table()
-
-    def plot(self) -> Plot:
-        """A heat map of the contribution of each section of the query to each hit; a column sums to the score of a hit.
-
-        Raises:
-            MissingExtra: matplotlib is not installed.
-            QueryError: there are no hits.
-        """
-        check_extra("matplotlib", "Result.plot()", "matplotlib", "plot")
-        from engine.plots import plot_result
-
-        return plot_result(self)
 
     def __str__(self) -> str:
         from engine.report.table import result_table

@@ -30,7 +30,6 @@ from indexer.cli.options import (
 )
 from indexer.cli.output import (
     Output,
-    check_picture,
     emit,
     emit_lines,
     file_options,
@@ -39,7 +38,6 @@ from indexer.cli.output import (
     output_option,
     pairs_option,
     write_output,
-    write_picture,
     written_option,
 )
 from indexer.cli.terminal import PairsProgress, log
@@ -280,7 +278,6 @@ _PARQUET = ".parquet"
 )
 @click.option("--where", metavar="FILTER", help="Metadata filter for both documents, as in query.")
 @written_option("--clusters", help="Also write the clusters that the pairs form, as CSV.")
-@written_option("--map", "picture", help="Also draw the clusters on the map of the corpus, as .png or .svg.")
 @click.option(
     "--cluster-least",
     type=click.FloatRange(0, 1),
@@ -292,7 +289,6 @@ _PARQUET = ".parquet"
 def pairs(
     index: Path,
     clusters: Path | None,
-    picture: Path | None,
     cluster_least: float | None,
     output: Path | None,
     device: str | None,
@@ -310,13 +306,10 @@ def pairs(
     Example:
         longmatch pairs papers.lm --least 0.6 -o pairs.csv --clusters clusters.csv
         longmatch pairs papers.lm --mode containment --least 0.8 -o inside.parquet
-        longmatch pairs papers.lm -o pairs.csv --map clusters.svg
     """
     is_parquet = output is not None and output.suffix.lower() == _PARQUET
-    if cluster_least is not None and ((clusters is None and picture is None) or cluster_least < values["least"]):
-        raise click.UsageError("--cluster-least needs --clusters or --map, and a score of at least --least")
-    if picture is not None:
-        check_picture(picture, "longmatch pairs --map", "--map clusters.svg")
+    if cluster_least is not None and (clusters is None or cluster_least < values["least"]):
+        raise click.UsageError("--cluster-least needs --clusters, and a score of at least --least")
     if is_parquet:
         check_extra("pyarrow", "Parquet", "pyarrow", "arrow")
     from indexer.pairs import PairSettings, find_pairs
@@ -325,8 +318,6 @@ def pairs(
     journal = None if output is None else output.with_name(output.name + ".part")
     with opened_index(index, device) as opened:
         listed = find_pairs(opened, settings, journal=journal, progress=PairsProgress(), log=log)
-        if picture is not None:
-            _draw(opened, listed, settings.where, cluster_least, picture)
     _write_pairs(listed, output, clusters, cluster_least, is_parquet=is_parquet)
 
 
@@ -361,12 +352,3 @@ def _parquet(pairs: Pairs) -> bytes:
     stream = io.BytesIO()
     parquet.write_table(table, stream)
     return stream.getvalue()
-
-
-def _draw(index: Index, listed: Pairs, where: str | None, cluster_least: float | None, picture: Path) -> None:
-    # Loads matplotlib, which a list of pairs does not need.
-    from engine.plots import corpus_map, plot_clusters
-
-    members = [name for cluster in listed.clusters(cluster_least) for name, _ in cluster.members]
-    figure = plot_clusters(index, corpus_map(index, where=where, keep=members), listed, cluster_least)
-    write_picture(picture, figure)

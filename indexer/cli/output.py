@@ -20,7 +20,7 @@ from indexer.cli.options import reading_options, together
 from indexer.cli.terminal import PIPE_WIDTH, echo_text, show, width
 
 if TYPE_CHECKING:
-    from engine.plots import Plot
+    from matplotlib.figure import Figure
 
 
 # Suffixes that name a form, of which a command has some, or a program that cannot read a table of text.
@@ -135,7 +135,7 @@ def check_picture(path: Path | None, command: str, example: str) -> None:
     check_extra("matplotlib", command, "matplotlib", "plot")
 
 
-def write_picture(path: Path, figure: Plot) -> None:
+def write_picture(path: Path, figure: Figure) -> None:
     """Write a figure in the format given by the file name."""
     # Loads matplotlib, which only pictures need.
     from engine.plots import figure_file

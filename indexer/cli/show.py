@@ -33,7 +33,8 @@ from indexer.cli.terminal import echo_text, log
 from indexer.cli.terminal import show as show_lines
 
 if TYPE_CHECKING:
-    from engine.plots import Plot
+    from matplotlib.figure import Figure
+
     from engine.report.arrow import What
 
 _N_NAMED = 3  # headings that an error suggests
@@ -447,7 +448,7 @@ def plot(
         write_picture(output, _map(opened, doc_id if query is None else query, k, by, where))
 
 
-def _map(index: Index, query: Document | str | None, k: int, by: str | None, where: str | None) -> Plot:
+def _map(index: Index, query: Document | str | None, k: int, by: str | None, where: str | None) -> Figure:
     # Loads matplotlib, which only pictures need.
     from engine.plots import corpus_map, plot_map
     from engine.search.request import Request

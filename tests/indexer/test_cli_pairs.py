@@ -43,17 +43,6 @@ def test_pairs_and_clusters_are_csv(folder: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_clusters_are_drawn_on_the_map(folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    for name, start in (("clusters.svg", b"<?xml"), ("clusters.PNG", b"\x89PNG")):
-        succeed("pairs", folder, "--least", "0.8", "--map", tmp_path / name)
-        assert (tmp_path / name).read_bytes().startswith(start)
-    picture = (tmp_path / "clusters.svg").read_text()
-    assert "32 documents, 4 in 2 clusters" in picture and "1: 2 documents, =copy of 21" in picture
-    succeed("pairs", folder, "--least", "0.5", "--cluster-least", "0.8", "--map", tmp_path / "same.svg")
-    assert (tmp_path / "same.svg").read_text() == picture
-
-
 def test_a_killed_run_continues_by_its_command(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "BLOCK_DOCUMENTS", 8)
     expected = run("pairs", folder, "--least", "0.3").stdout

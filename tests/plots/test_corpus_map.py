@@ -1,8 +1,8 @@
-"""The map of a corpus: positions of documents, query, hits and clusters, lines between pairs, and the legend."""
+"""The map of a corpus: positions of documents, query and hits, and the legend."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,19 +11,18 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.figure import Figure
+from matplotlib.image import imread
 
 import longmatch
 from engine.index import Index
-from engine.plots import Plot, corpus_map, figure_file, look_of, plot_clusters, plot_map, project_vectors
+from engine.plots import COLOURS, MARKERS, corpus_map, figure_file, plot_map, project_vectors
 from engine.search.request import Request
 from engine.text.document import Document
-from engine.views import Pairs
-from indexer.pairs import PairSettings, find_pairs
 from tests.fakes import make_document
 
 
-def labels(figure: Plot) -> list[str]:
+def labels(figure: Figure) -> list[str]:
     return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
 
@@ -93,72 +92,25 @@ def test_a_title_is_no_formula(index: Index) -> None:
     assert title in figure_file(figure, "svg").decode()
 
 
-@pytest.fixture(scope="module")
-def copied(tmp_path_factory: pytest.TempPathFactory, corpus: list[Document]) -> Iterator[Index]:
-    """Thirty documents, the fourth one three times and the eighth one twice."""
-    copies = [replace(corpus[at], doc_id=f"copy-{at}-{number}") for at, number in ((3, 0), (3, 1), (7, 0))]
-    path = tmp_path_factory.mktemp("clusters") / "x.lm"
-    longmatch.build(path, [*corpus[:30], *copies], encode="none", progress=False)
-    with Index.open(path) as opened:
-        yield opened
+def figure(title: str = "A title") -> Figure:
+    made = Figure(figsize=(2, 1), facecolor="white")
+    made.add_subplot().set_title(title)
+    return made
 
 
-@pytest.fixture(scope="module")
-def pairs(copied: Index) -> Pairs:
-    return find_pairs(copied, PairSettings(least=0.95))
+def test_a_picture_is_white_around_what_is_drawn_and_every_colour_has_a_marker() -> None:
+    image = imread(io.BytesIO(figure_file(figure(), "png")))
+    assert (image[[0, -1], :, :3] == 1).all() and (image[:, [0, -1], :3] == 1).all()
+    assert (image[..., :3] < 0.5).any()
+    assert len(set(COLOURS)) == len(set(MARKERS)) == len(COLOURS) == len(MARKERS)
 
 
-def test_clusters_have_names_sizes_and_looks_of_their_own(copied: Index, pairs: Pairs) -> None:
-    figure = plot_clusters(copied, corpus_map(copied), pairs)
-    assert labels(figure) == ["in no cluster", "1: 3 documents, Title 3", "2: 2 documents, Title 7"]
-    assert figure.axes[0].get_title("left") == "33 documents, 5 in 2 clusters"
-    assert [text.get_text() for text in figure.axes[0].texts] == ["1", "2"]
-    figure = plot_clusters(copied, corpus_map(copied, where="doc_id != 'doc003'"), pairs)
-    assert "1: 2 of 3 documents, Title 3" in labels(figure)
-    assert len({look_of(number) for number in range(1, 43)}) == 42
+@pytest.mark.parametrize("form", ["png", "svg"])
+def test_the_same_figure_gives_the_same_bytes(form: str) -> None:
+    assert figure_file(figure(), form) == figure_file(figure(), form)  # type: ignore[arg-type]
 
 
-def test_members_and_the_pairs_between_them_are_drawn(copied: Index, pairs: Pairs) -> None:
-    made = corpus_map(copied)
-    (axes,) = plot_clusters(copied, made, pairs).axes
-    points = {
-        one.get_label(): np.array(one.get_offsets()) for one in axes.collections if isinstance(one, PathCollection)
-    }
-    names = copied.snapshot.doc_ids()
-    own = [names.index(name) for name in ("copy-3-0", "copy-3-1", "doc003")]
-    np.testing.assert_array_equal(points["1: 3 documents, Title 3"], made.points[own])
-    assert len(points["in no cluster"]) == 28
-    (lines,) = [one for one in axes.collections if isinstance(one, LineCollection)]
-    assert len(lines.get_segments()) == len(pairs) == 4
-
-
-def test_clusters_of_a_higher_score_are_drawn(copied: Index) -> None:
-    loose = find_pairs(copied, PairSettings(least=0.4))
-    assert len(loose) > 4 and len(loose.clusters()) > 2
-    figure = plot_clusters(copied, corpus_map(copied), loose, least=0.95)
-    assert labels(figure) == ["in no cluster", "1: 3 documents, Title 3", "2: 2 documents, Title 7"]
-    assert figure.axes[0].get_title("left") == "33 documents, 5 in 2 clusters"
-    (lines,) = [one for one in figure.axes[0].collections if isinstance(one, LineCollection)]
-    assert len(lines.get_segments()) == 4
-
-
-def test_members_are_on_a_map_of_a_sample(copied: Index, pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.plots.MOST_DOCUMENTS", 5)
-    members = [name for one in pairs.clusters() for name, _ in one.members]
-    made = corpus_map(copied, keep=members)
-    names = copied.snapshot.doc_ids()
-    assert set(members) <= {names[at] for at in made.positions} and 5 <= len(made.positions) <= 10
-    assert "1: 3 documents, Title 3" in labels(plot_clusters(copied, made, pairs))
-
-
-def test_small_clusters_of_many_share_a_name(copied: Index, pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.plots.MOST_NAMED", 1)
-    figure = plot_clusters(copied, corpus_map(copied), pairs)
-    assert labels(figure)[1:] == ["1: 3 documents, Title 3", "1 more cluster"]
-
-
-def test_without_clusters_the_map_is_drawn_alone(copied: Index) -> None:
-    none = find_pairs(copied, PairSettings(least=1.0, where="doc_id in ('doc001', 'doc002')"))
-    figure = plot_clusters(copied, corpus_map(copied), none)
-    assert figure.axes[0].get_title("left") == "33 documents, 0 in 0 clusters"
-    assert figure_file(figure, "svg").startswith(b"<?xml")
+def test_titles_of_any_script_are_drawn_and_stay_text_in_an_svg() -> None:
+    svg = figure_file(figure("Foxes & hens"), "svg").decode()
+    assert ">Foxes &amp; hens</text>" in svg and "<dc:date>" not in svg
+    assert figure_file(figure("狐狸"), "png").startswith(b"\x89PNG")  # without a warning
