@@ -23,7 +23,7 @@ from engine.encoders.backbone import Loaded, load_weights, save_weights
 from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.files import CONFIG_FILE, load_model, read_configuration
 from engine.encoders.hardware import BatchReader, default_device, default_dtype, set_up_kernels, token_budget_batches
-from engine.encoders.smith_config import Activation, Combination, Overflow, SmithConfig
+from engine.encoders.smith_config import Combination, SmithConfig
 from engine.encoders.tokenizer import Tokenizer, chunk_document
 from engine.encoders.trainable import TOKEN_BUDGET, Attended, Embedded, TrainableEncoder, pad_chunks, read_chunks
 from engine.errors import EncoderError
@@ -232,7 +232,7 @@ class SmithModule(nn.Module):
         if self.document is None:
             return blocks[:, 0], blocks
         rows: Tensor = self.heads[0](torch.tanh(self.document.pooler(self.document(blocks, mask))))
-        if self.config.final_activation is Activation.RELU:
+        if self.config.variant is Variant.RELEASED:
             rows = torch.relu(rows)
         rows = normalize(rows.float(), dim=-1)
         if self.config.combination is Combination.NORMAL:
@@ -563,7 +563,7 @@ class BlockFilling:
             n_tokens = min(self._tokens_left, sentence_ends[-1] if sentence_ends else 0)
             self._tokens_left -= n_tokens
             return [TokenWindow(0, n_tokens)] if n_tokens else []
-        fill = fill_windows if config.overflow is Overflow.WRAP else fill_truncating
+        fill = fill_windows if config.variant is Variant.FIXED else fill_truncating
         blocks = fill(sentence_ends, config.capacity)
         if config.variant is not Variant.FIXED:
             blocks = blocks[: self._blocks_left]

@@ -23,28 +23,15 @@ class Combination(StrEnum):
     ATTENTION = "attention"  # the sum of the block vectors, weighted by a learned attention
 
 
-class Overflow(StrEnum):
-    """The treatment of a sentence that is longer than a block."""
-
-    WRAP = "wrap"  # goes on in the blocks that follow
-    TRUNCATE = "truncate"  # its end is not read
-
-
-class Activation(StrEnum):
-    """The activation after the last dense layer."""
-
-    NONE = "none"
-    RELU = "relu"
-
-
 @dataclass(frozen=True)
 class SmithConfig(Checked):
     """Sizes and choices of one SMITH; by default the `fixed` one.
 
     `variant` determines the choices without a field of their own: the paper and the
-    released code end a block with two [SEP], and read the first `max_blocks` blocks of
-    a document; `fixed` ends it with one, and reads every block, `max_blocks` of them
-    in one pass. `smith` sets all fields of a variant.
+    released code end a block with two [SEP], cut off a sentence that is longer than a
+    block, and read the first `max_blocks` blocks of a document; `fixed` ends it with one,
+    goes on with a long sentence in the blocks that follow, and reads every block,
+    `max_blocks` of them in one pass. `released` has a ReLU after the last dense layer.
 
     In every variant both documents of a pair go through the same layers, as the paper says. The released
     code gives the last layer of each side parameters of its own. That is not repeated in `released`: an
@@ -71,8 +58,6 @@ class SmithConfig(Checked):
     combination: Combination = setting(
         Combination.NORMAL, "beside the output of the document encoder: normal (nothing), sum, mean, attention"
     )
-    overflow: Overflow = setting(Overflow.WRAP, "whether a sentence longer than a block goes on: wrap, truncate")
-    final_activation: Activation = setting(Activation.NONE, "activation after the last dense layer: none, relu")
     dropout: float = setting(0.1, "share of values that are dropped", SHARE)
 
     def __post_init__(self) -> None:
@@ -134,13 +119,7 @@ def smith(variant: Variant = Variant.FIXED) -> SmithConfig:
 
     SMITH-NP, -WP and -WP+SP have this configuration; they differ in their pretraining.
     """
-    is_released = variant is Variant.RELEASED
-    return SmithConfig(
-        variant=variant,
-        sentence_layers=4 if is_released else 6,
-        overflow=Overflow.WRAP if variant is Variant.FIXED else Overflow.TRUNCATE,
-        final_activation=Activation.RELU if is_released else Activation.NONE,
-    )
+    return SmithConfig(variant=variant, sentence_layers=4 if variant is Variant.RELEASED else 6)
 
 
 def smith_short(variant: Variant = Variant.FIXED) -> SmithConfig:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from engine.encoders.encoder import Variant
 from engine.encoders.smith import BLOCK_BUDGET, BlockFilling, SmithEncoder, document_windows, fill_truncating
-from engine.encoders.smith_config import Combination, Overflow, SmithConfig, match_bert
+from engine.encoders.smith_config import Combination, SmithConfig, match_bert
 from engine.encoders.trainable import TOKEN_BUDGET
 from engine.errors import EncoderError
 from engine.text.document import Document
@@ -184,7 +184,7 @@ def test_truncated_filling_equals_that_of_the_released_code(lengths: list[int], 
     ("config", "filled"),
     [
         (
-            SmithConfig(Variant.PAPER, block_tokens=8, max_blocks=3, overflow=Overflow.TRUNCATE),
+            SmithConfig(Variant.PAPER, block_tokens=8, max_blocks=3),
             [([5, 5], [(0, 5), (5, 10)]), ([5, 5, 5], [(0, 5)]), ([5], [])],
         ),
         (match_bert(Variant.PAPER, block_tokens=12), [([4, 3], [(0, 7)]), ([], []), ([9], [(0, 3)]), ([2], [])]),

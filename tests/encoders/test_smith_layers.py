@@ -16,7 +16,7 @@ from torch.nn.functional import gelu, layer_norm
 
 from engine.encoders.encoder import Variant
 from engine.encoders.smith import SmithEncoder, SmithModule
-from engine.encoders.smith_config import Activation, Combination, SmithConfig, match_bert, smith, smith_short
+from engine.encoders.smith_config import Combination, SmithConfig, match_bert, smith, smith_short
 from engine.errors import EncoderError
 
 TINY = SmithConfig(
@@ -98,7 +98,7 @@ def rows_by_hand(module: SmithModule, blocks: Tensor) -> Tensor:
         states = layer_by_hand(weights, f"document.encoder.layer.{number}", states, config.document_heads)
     pooled = torch.tanh(states @ weights["document.pooler.weight"].T + weights["document.pooler.bias"])
     rows = pooled @ weights["heads.0.weight"].T + weights["heads.0.bias"]
-    if config.final_activation is Activation.RELU:
+    if config.variant is Variant.RELEASED:
         rows = torch.relu(rows)
     return rows / rows.norm(dim=-1, keepdim=True)
 
@@ -126,10 +126,10 @@ def test_a_block_is_read_by_the_equation_and_padding_never_changes_it(config: Sm
     assert float((expected @ expected.T).min()) < 0.9
 
 
-@pytest.mark.parametrize("final", Activation)
+@pytest.mark.parametrize("variant", Variant)
 @torch.no_grad()
-def test_a_document_is_read_by_the_equation_and_padding_never_changes_it(final: Activation, ids: Tensor) -> None:
-    module = make_module(replace(TINY, final_activation=final))
+def test_a_document_is_read_by_the_equation_and_padding_never_changes_it(variant: Variant, ids: Tensor) -> None:
+    module = make_module(replace(TINY, variant=variant))
     blocks = padded_blocks(module, ids)
     first, second = rows_by_hand(module, blocks[:2]), rows_by_hand(module, blocks[2:])
     together = torch.stack([torch.cat([blocks[:2], torch.ones(1, 16)]), blocks[2:]])

@@ -16,7 +16,7 @@ from engine.encoders.colde import ColdeConfig, ColdeEncoder
 from engine.encoders.encoder import Encoder, Pooling, Variant
 from engine.encoders.loading import load_trainable
 from engine.encoders.smith import SmithEncoder
-from engine.encoders.smith_config import Activation, Combination, Overflow, SmithConfig
+from engine.encoders.smith_config import Combination, SmithConfig
 from engine.encoders.tde import TdeConfig, TdeEncoder
 from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from tests.fakes import make_document
@@ -39,8 +39,8 @@ SMITH = SmithConfig(
     document_ffn=64,
     document_positions=4,
 )
-SMITH_PAPER = replace(SMITH, variant=Variant.PAPER, overflow=Overflow.TRUNCATE)
-SMITH_RELEASED = replace(SMITH_PAPER, variant=Variant.RELEASED, final_activation=Activation.RELU)
+SMITH_PAPER = replace(SMITH, variant=Variant.PAPER)
+SMITH_RELEASED = replace(SMITH, variant=Variant.RELEASED)
 SMITH_SHORT = replace(SMITH, block_tokens=40, max_blocks=2, sentence_positions=40, document_layers=1)
 MATCHBERT = replace(SMITH, max_blocks=1, document_layers=0)
 COLDE = ColdeConfig(chunk_tokens=12, lstm_width=16, projection_width=24)

@@ -18,7 +18,7 @@ from engine.encoders.colde import ColdeEncoder, Freeze
 from engine.encoders.encoder import Variant
 from engine.encoders.loading import load_trainable
 from engine.encoders.smith import SmithEncoder
-from engine.encoders.smith_config import Activation, Combination
+from engine.encoders.smith_config import Combination
 from engine.encoders.tde import TdeEncoder
 from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from engine.errors import DocumentError, EncoderError, MissingExtra, TrainingError
@@ -309,7 +309,7 @@ def test_the_seed_alone_decides_the_parameters(bert_folder: Path) -> None:
 def test_variants_and_sizes_bring_their_own_choices(bert_folder: Path) -> None:
     smith = make(NewEncoder(NewKind.SMITH, Variant.RELEASED, SMITH), bert_folder).encoder
     colde = make(NewEncoder(NewKind.COLDE, Variant.RELEASED, COLDE), bert_folder).encoder
-    assert isinstance(smith, SmithEncoder) and smith.config.final_activation is Activation.RELU
+    assert isinstance(smith, SmithEncoder) and smith.config.variant is Variant.RELEASED
     assert isinstance(colde, ColdeEncoder) and colde.config.freeze is Freeze.ALL_BUT_LAST
     with pytest.raises(EncoderError, match="no code of TDE was published"):
         make(NewEncoder(NewKind.TDE, Variant.RELEASED), bert_folder)

@@ -16,7 +16,6 @@ from torch.nn.functional import cross_entropy
 
 from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.smith import SmithEncoder, document_windows
-from engine.encoders.smith_config import Overflow
 from engine.errors import TrainingError
 from engine.training.masked_words import IGNORED, Objective, SmithBatch, SmithPretraining, SmithSettings
 from engine.training.task import Task
@@ -24,7 +23,7 @@ from tests.fakes import make_document
 from tests.training.made import SMITH
 
 FIXED = replace(SMITH, document_layers=2)
-PAPER = replace(FIXED, variant=Variant.PAPER, overflow=Overflow.TRUNCATE)
+PAPER = replace(FIXED, variant=Variant.PAPER)
 RELEASED = replace(PAPER, variant=Variant.RELEASED)
 BY_VARIANT = {Variant.FIXED: FIXED, Variant.PAPER: PAPER, Variant.RELEASED: RELEASED}
 WORDS, BLOCKS = frozenset({Objective.WORDS}), frozenset({Objective.BLOCKS})
