@@ -8,7 +8,7 @@
     ├── IndexDamaged     a file of the index is not the one that was written
     ├── IndexBusy        another process is writing the index
     ├── StorageError     the operating system does not read or write a file
-    ├── BudgetExceeded   a stated budget, or the capacity of the machine, is too small
+    ├── BudgetExceeded   the capacity of the machine is too small
     ├── RecallTooLow     a generation finds too few of the exact results
     ├── TrainingError    data or settings that nothing can be learned from
     ├── QueryError       a filter, a doc_id or a number that cannot be used

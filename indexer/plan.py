@@ -1,4 +1,4 @@
-"""The plan of a run before it starts: time, memory and disk, from a sample of the corpus. Writes no index.
+"""The plan of a run before it starts: time and disk, from a sample of the corpus. Writes no index.
 
 The sample is read and segmented, a part of it is encoded, and committed to an index in a temporary folder. Its seconds
 and bytes, times the size of the corpus, are the plan. The time to build a FAISS index is left out. The sample is
@@ -16,9 +16,9 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import BinaryIO, TypeAlias, cast
 
 import numpy as np
 
@@ -34,12 +34,18 @@ from engine.store.shards import SHARD_FOLDER
 from engine.store.writer import Writer
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
 from engine.text.document import Document
-from indexer.building import budget
-from indexer.building.builder import Settings
+from engine.text.segmentation import Coverage
 from indexer.building.corpus import CorpusFiles, FileIds, list_corpus
-from indexer.generation import resources
-from indexer.generation.generations import GenerationState, generation_state, is_outgrown
 from indexer.generation.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
+from indexer.generation.resources import (
+    AUTO,
+    SCAN,
+    check_factory_option,
+    factory_for,
+    folder_bytes,
+    index_bytes,
+    is_exact_factory,
+)
 from indexer.reading.reader import DocumentReader, ReadLimits, ReadRequest, is_json_lines
 
 _MOST = 16  # most units drawn from a stratum
@@ -52,10 +58,6 @@ _SPAN_BYTES = 16  # for each chunk, beside its row
 # Postings, and statistics of words in the reference, relative to the term counts in the shards; of four corpora.
 _POSTINGS_SHARE = 0.65
 _STATISTICS_SHARE = 0.24
-# Upper bound for the memory of reading and encoding in a run, relative to a sample: kernels and heap grow beyond a
-# sample, and a run reads one batch while it encodes another.
-_RUN_SHARE = 1.1
-_PLANNED_RUN_SHARE = 1.3  # for a run that plans first in its own process, which keeps some memory of the plan
 
 Unit: TypeAlias = tuple[ReadRequest, int]  # a file, or a line of a file that holds many documents, and its bytes
 
@@ -81,28 +83,19 @@ class Plan:
     n_tokens: int
     n_chunks: int
     is_counted: bool
-    factory: str
-    memory_bytes: int
-    vram_bytes: int | None
-    disk_bytes: int
     ways: tuple[Way, ...]
 
     def way(self, encode: str) -> Way:
         """The cost with a value of `--encode`: none, later or all."""
         return next(way for way in self.ways if way.encode == encode)
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Existing:
-    """The index before the run: content hashes and numbers of chunks by name, and the generations of partitions."""
+    """The index before the run: content hashes and numbers of chunks by name."""
 
     hashes: dict[str, str] = field(default_factory=dict)
     n_chunks_of: dict[str, int] = field(default_factory=dict)
-    generations: tuple[GenerationState, ...] = ()
 
 
 @dataclass
@@ -123,10 +116,7 @@ class Sample:
     encode_seconds: float = 0.0
     store_seconds: float = 0.0
     catalog_bytes: int = 0
-    vector_bytes: int = 0
     word_bytes: int = 0
-    peak_bytes: int = 0
-    vram_bytes: int | None = None
     kept: list[SegmentedDocument] = field(default_factory=list)  # some documents, in random order
 
     @property
@@ -141,61 +131,34 @@ def make_plan(
     paths: Sequence[str] | CorpusFiles,
     encoder: Encoder,
     *,
-    settings: Settings | None = None,
+    factory: str = AUTO,
     read_limits: ReadLimits | None = None,
     id_prefix: str = "",
 ) -> Plan:
-    """Estimate a run with these settings from a sample. The encoder is measured, so nothing else should run.
+    """Estimate a run from a sample. The encoder is measured, so nothing else should run.
 
     Raises:
-        IndexMismatch: FAISS does not know the factory string.
-        BudgetExceeded: a limit cannot be kept; raised before the corpus is read if program and encoder are too large.
         DocumentError: a path does not exist, or nothing readable was found.
+        IndexMismatch: FAISS does not know the factory string.
     """
-    settings = settings or Settings()
-    factory, memory_bytes = settings.factory, settings.memory_bytes
-    resources.check_factory_option(factory, encoder.width)
+    check_factory_option(factory, encoder.width)
     existing = _existing(path)
     drawn = draw(units_of(paths, FileIds(id_prefix, path)), existing.hashes)
-    sample = _measured(drawn, existing, encoder, settings, read_limits)
-    batches = _batches(sample, memory_bytes, encoder.width)
-    n_chunks = sum(existing.n_chunks_of.values()) - sample.n_chunks_replaced + sample.n_chunks
-    after = resources.Size(len(existing.hashes) + round(sample.n_new), max(0, round(n_chunks)), encoder.width)
-    left = None if memory_bytes is None else memory_bytes - sample.peak_bytes - batches
-    option = resources.index_options(factory, after, left)[-1] if _is_due(existing, sample, factory) else None
-    derived = _derived_bytes(sample, after, option, is_new=not existing.hashes)
-    added = sample.catalog_bytes + sample.vector_bytes + sample.word_bytes
-    before = resources.folder_bytes(path) if path.exists() else 0
-    replaced = sum(resources.folder_bytes(home / ANN_FOLDER) for home in {path, *index_folders(path)}) if before else 0
-    resources.DiskGuard(path, settings.disk_bytes).refuse(added + derived)
+    with DocumentReader(read_limits) as reader:
+        sample = read_sample(drawn, encoder, existing, lambda unit: unit.read(reader))
+    if sample.kept:
+        sample.encode_seconds = sample.n_tokens / tokens_per_second(sample.kept, encoder)
+        _store(sample, encoder.width, is_new=not existing.hashes)
     shown = ("n_new", "n_changed", "n_unchanged", "n_unreadable", "n_tokens", "n_chunks")
-    return Plan(
-        **{name: round(getattr(sample, name)) for name in shown},
-        is_counted=sample.is_counted,
-        factory="" if option is None or option.factory == resources.SCAN else option.factory,
-        memory_bytes=sample.peak_bytes + batches + (0 if option is None else option.needed_bytes),
-        vram_bytes=sample.vram_bytes,
-        disk_bytes=before + added + derived,
-        ways=_ways(sample, encoder, before + added + derived - (replaced if derived else 0)),
-    )
+    counts = {name: round(getattr(sample, name)) for name in shown}
+    return Plan(**counts, is_counted=sample.is_counted, ways=_ways(sample, existing, encoder, factory, path))
 
 
 def _existing(path: Path) -> Existing:
     if not stored_meta(path).keys() & {"encoder", "counters"}:
         return Existing()
     with open_snapshot(path) as snapshot:
-        states = tuple(filter(None, map(generation_state, snapshot.parts)))
-        return Existing(snapshot.content_hashes(), snapshot.chunk_counts(), states)
-
-
-def _is_due(existing: Existing, sample: Sample, factory: str) -> bool:
-    """Whether the run will build a generation; see `indexer.generation.generations.needs_generation`."""
-    n_chunks, states = sum(existing.n_chunks_of.values()) + round(sample.n_chunks), existing.generations
-    if not states:
-        return n_chunks > 0
-    n_covered, n_vectors = (sum(getattr(state, name) for state in states) for name in ("n_covered", "n_vectors"))
-    is_other = factory not in (resources.AUTO, states[0].factory)
-    return is_other or is_outgrown(n_vectors, n_covered - round(sample.n_chunks_replaced), n_chunks - n_covered)
+        return Existing(snapshot.content_hashes(), snapshot.chunk_counts())
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,31 +253,6 @@ def _weighted(stratum: _Stratum) -> Iterator[Drawn]:
         yield Drawn(request, size_bytes, n_units, share)
 
 
-def _measured(
-    drawn: Sequence[Drawn], existing: Existing, encoder: Encoder, settings: Settings, read_limits: ReadLimits | None
-) -> Sample:
-    """Read the sample, and encode and store a part of it, inside the limits."""
-    footprint = resources.Footprint()
-    held = footprint.own_bytes()
-    budget.refuse_memory(settings.memory_bytes, held, encoder.width)
-    with budget.limited_vram(encoder, settings.vram_bytes), resources.MemoryWatch(footprint) as watch:
-        if budget.is_on_gpu(encoder):
-            budget.forget_peak(encoder)
-        with DocumentReader(read_limits) as reader:
-            sample = read_sample(drawn, encoder, existing, lambda unit: unit.read(reader))
-        if sample.kept:
-            sample.encode_seconds = sample.n_tokens / budget.tokens_per_second(sample.kept, encoder)
-        sample.vram_bytes = budget.peak_vram(encoder) if budget.is_on_gpu(encoder) else None
-        if sample.kept:
-            _store(sample, encoder.width, is_new=not existing.hashes)
-    loaded = resources.Footprint().own_bytes() - footprint.own_bytes()  # code of the program that was not in use before
-    share = _RUN_SHARE if settings.memory_bytes is None else _PLANNED_RUN_SHARE
-    rows = sample.n_documents + sample.n_sections + sample.n_chunks
-    sample.vector_bytes = round(2 * encoder.width * rows + _SPAN_BYTES * sample.n_chunks)
-    sample.peak_bytes = held + round(share * (watch.peak_bytes - held)) + loaded
-    return sample
-
-
 def read_sample(
     drawn: Sequence[Drawn], encoder: Encoder, existing: Existing, read: Callable[[Drawn], Document | Unreadable]
 ) -> Sample:
@@ -357,6 +295,39 @@ def _count(sample: Sample, unit: Drawn, segmented: SegmentedDocument, n_chunks_o
     sample.n_chunks += unit.share * len(segmented.chunks)
 
 
+_DOCUMENT_TOKENS = 4096  # of one document, so that a long document is not the whole measurement
+_GROUP_TOKENS = (8192, 32768)  # encoded in one call
+_ENOUGH_SECONDS = 2.0  # after a group that takes longer, no larger group is encoded
+
+
+def tokens_per_second(documents: Sequence[SegmentedDocument], encoder: Encoder) -> float:
+    """Encode the first of the documents, then more of them, and time the larger group.
+
+    Chunks of many documents are more alike in length than those of few, so a group is read
+    faster the larger it is, and a run reads larger ones still.
+    """
+    encoder.encode_segmented([_cut(documents[0], 512)])
+    cut = [_cut(document) for document in documents]
+    ends = np.cumsum([document.coverage.tokens_read for document in cut])
+    for most_tokens in _GROUP_TOKENS:
+        n = min(len(cut), 1 + int(np.searchsorted(ends, most_tokens)))
+        started = time.perf_counter()
+        encoder.encode_segmented(cut[:n])
+        seconds = max(time.perf_counter() - started, 1e-9)
+        if n == len(cut) or seconds > _ENOUGH_SECONDS:
+            break
+    return float(ends[n - 1] / seconds)
+
+
+def _cut(document: SegmentedDocument, most_tokens: int = _DOCUMENT_TOKENS) -> SegmentedDocument:
+    """A document with only its first chunks, at least one."""
+    ends = np.cumsum([chunk.n_tokens for chunk in document.chunks])
+    n = max(1, int(np.searchsorted(ends, most_tokens, side="right")))
+    n_tokens = int(ends[n - 1])
+    coverage = Coverage(n_tokens, n_tokens)
+    return replace(document, chunks=document.chunks[:n], token_ids=document.token_ids[:n], coverage=coverage)
+
+
 def _store(sample: Sample, width: int, *, is_new: bool) -> None:
     """Commit the kept documents, and take the cost of the corpus from them.
 
@@ -368,15 +339,15 @@ def _store(sample: Sample, width: int, *, is_new: bool) -> None:
         with Writer(folder) as writer:
             writer.claim({"name": "sample", "fingerprint": "", "width": width})
             writer.set_language(_LANGUAGE)
-        empty = resources.folder_bytes(folder)
+        empty = folder_bytes(folder)
         with Writer(folder) as writer:
             for half in filter(None, (kept[::2], kept[1::2])):
                 encoded = [(document.document, _zeros(document, width)) for document in half]
                 started = time.perf_counter()
                 writer.commit(encoded)
                 paces.append((time.perf_counter() - started) / sum(len(document.text) for document, _ in encoded))
-        shards = resources.folder_bytes(folder / SHARD_FOLDER)
-        catalog = resources.folder_bytes(folder) - shards
+        shards = folder_bytes(folder / SHARD_FOLDER)
+        catalog = folder_bytes(folder) - shards
     rows = sum(1 + len(segmented.document.sections) + len(segmented.chunks) for segmented in kept)
     vectors = 2 * width * rows + _SPAN_BYTES * sum(len(segmented.chunks) for segmented in kept)
     share = sample.n_chars / sum(len(segmented.document.text) for segmented in kept)
@@ -391,29 +362,7 @@ def _zeros(document: SegmentedDocument, width: int) -> EncodedDocument:
     return EncodedDocument(np.zeros(width, np.float32), sections, chunks, document.chunks, document.coverage)
 
 
-def _batches(sample: Sample, memory_bytes: int | None, width: int) -> int:
-    """Memory of the batches of a run, which are no larger than its corpus."""
-    budget.refuse_memory(memory_bytes, sample.peak_bytes, width, has_encoded=True)
-    chars_per_chunk = sample.n_chars / max(1.0, sample.n_chunks) or 1.0
-    left = None if memory_bytes is None else memory_bytes - sample.peak_bytes
-    return budget.batch_bytes(
-        min(budget.fit_batches(left, width, chars_per_chunk), round(sample.n_chars)), width, chars_per_chunk
-    )
-
-
-def _derived_bytes(sample: Sample, size: resources.Size, option: resources.IndexOption | None, *, is_new: bool) -> int:
-    """Bytes of a FAISS index, of postings, and for a new index of the reference with its statistics of words."""
-    if option is None:
-        return 0
-    word_bytes = sample.word_bytes * size.n_documents / max(1.0, sample.n_documents)
-    postings = 0.0 if resources.is_exact_factory(option.factory) else _POSTINGS_SHARE * word_bytes
-    chunks_each = size.n_chunks / max(1, size.n_documents)
-    n_sampled = min(size.n_documents, SAMPLE_DOCUMENTS, max(FEWEST_DOCUMENTS, SAMPLE_CHUNKS / max(1.0, chunks_each)))
-    reference = n_sampled * size.width * (chunks_each + 2) + _STATISTICS_SHARE * word_bytes
-    return option.index_bytes + round(postings + (reference if is_new else 0.0))
-
-
-def _ways(sample: Sample, encoder: Encoder, disk_bytes: int) -> tuple[Way, ...]:
+def _ways(sample: Sample, existing: Existing, encoder: Encoder, factory: str, path: Path) -> tuple[Way, ...]:
     """The cost with each value of --encode; the vectors of `later` are estimated as a share of all vectors."""
     first = sample.n_tokens
     if first > ALL_TOKENS:
@@ -422,13 +371,34 @@ def _ways(sample: Sample, encoder: Encoder, disk_bytes: int) -> tuple[Way, ...]:
     share = first / max(1.0, sample.n_tokens)
     beside = sample.read_seconds + sample.store_seconds
     # Reading has a thread of its own beside encoding, but takes a share of the cores.
-    slowing = 0.0 if budget.is_on_gpu(encoder) else sample.read_seconds / (os.cpu_count() or 1)
+    is_on_gpu = encoder.device.startswith("cuda")
+    slowing = 0.0 if is_on_gpu else sample.read_seconds / (os.cpu_count() or 1)
     reading = max(slowing, sample.read_seconds - sample.encode_seconds)
-    without = disk_bytes - sample.vector_bytes
+    words, vectors = _disk_bytes(sample, existing, encoder.width, factory, path)
     return (
-        Way("none", beside, 0, without),
-        Way(
-            "later", beside + share * sample.encode_seconds, round(first), without + round(share * sample.vector_bytes)
-        ),
-        Way("all", reading + sample.encode_seconds + sample.store_seconds, round(sample.n_tokens), disk_bytes),
+        Way("none", beside, 0, words),
+        Way("later", beside + share * sample.encode_seconds, round(first), words + round(share * vectors)),
+        Way("all", reading + sample.encode_seconds + sample.store_seconds, round(sample.n_tokens), words + vectors),
     )
+
+
+def _disk_bytes(sample: Sample, existing: Existing, width: int, factory: str, path: Path) -> tuple[int, int]:
+    """Bytes of the index after the run without the new vectors, and of these with the FAISS index over all vectors."""
+    n_documents = len(existing.hashes) + sample.n_new
+    n_chunks = max(0, round(sum(existing.n_chunks_of.values()) - sample.n_chunks_replaced + sample.n_chunks))
+    built = factory_for(n_chunks, width) if factory == AUTO else factory
+    before = replaced = 0
+    if existing.hashes:
+        before = folder_bytes(path)
+        replaced = sum(folder_bytes(home / ANN_FOLDER) for home in {path, *index_folders(path)})
+    word_bytes = sample.word_bytes * n_documents / max(1.0, sample.n_documents)
+    derived = 0.0 if is_exact_factory(built) else _POSTINGS_SHARE * word_bytes
+    if not existing.hashes:
+        each = n_chunks / max(1.0, n_documents)
+        n_sampled = min(n_documents, SAMPLE_DOCUMENTS, max(FEWEST_DOCUMENTS, SAMPLE_CHUNKS / max(1.0, each)))
+        derived += n_sampled * width * (each + 2) + _STATISTICS_SHARE * word_bytes
+    rows = sample.n_documents + sample.n_sections + sample.n_chunks
+    vectors = round(2 * width * rows + _SPAN_BYTES * sample.n_chunks)
+    faiss = 0 if built == SCAN else index_bytes(built, n_chunks, width)
+    words = before - replaced + sample.catalog_bytes + sample.word_bytes + round(derived)
+    return words, vectors + faiss

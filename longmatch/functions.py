@@ -34,8 +34,6 @@ def build(
     device: str | None = None,
     language: str | None = None,
     factory: str = "auto",
-    memory_bytes: int | None = None,
-    disk_bytes: int | None = None,
     partitions: int | None = None,
     prune: bool = False,
     id_prefix: str = "",
@@ -67,8 +65,6 @@ def build(
         device: `cpu`, `cuda` or `cuda:N`, for encoding and for the returned index.
         language: language of the documents, by which words are segmented; detected by default.
         factory: FAISS factory string, "auto", or "scan" for no FAISS index.
-        memory_bytes: memory limit of the process; by default there is no limit.
-        disk_bytes: size limit of the index folder; by default there is no limit.
         partitions: number of partitions of a new index, over which its documents are spread, see the how-to page on
             partitions; an existing index must have the same number.
         prune: remove documents of the index that are not in the source.
@@ -98,8 +94,6 @@ def build(
         device,
         encode,
         factory,
-        memory_bytes=memory_bytes,
-        disk_bytes=disk_bytes,
         language=language,
         partitions=partitions,
         prune=prune,

@@ -47,11 +47,10 @@ from engine.text.segmentation import Chunk, Coverage, Section
 from engine.words.apart import Apart
 from engine.words.counts import TermTable, WordTables, counted
 from engine.words.likelihood import TermStatistics
-from indexer.building.budget import left_beside
 from indexer.cli.options import parse_bytes
-from indexer.generation.generations import RECALL_FLOOR, SHARD_CHUNKS, options_for, publish_generation
+from indexer.generation.generations import RECALL_FLOOR, SHARD_CHUNKS, chosen_factory, publish_generation
 from indexer.generation.reference import refresh_reference
-from indexer.generation.resources import AUTO, Footprint, folder_bytes
+from indexer.generation.resources import AUTO, folder_bytes
 
 COPY_MARK = "#copy"  # in the names of documents that were made
 TURN = 1.1  # radians: the turn that commit a221d6f calibrated, at the median distance of neighbours in proposals
@@ -235,20 +234,19 @@ def grow(index: Path, folder: Path, n_chunks: int, seed: int) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - started, "n_added": len(originals) - n_there}
 
 
-def publish(folder: Path, memory_bytes: int | None) -> dict[str, Any]:
+def publish(folder: Path) -> dict[str, Any]:
     """Pin a reference, and publish a generation over all documents, so that none is left to be scanned.
 
-    An existing generation of the same documents and of this type is kept. `memory_bytes` is the budget of this process.
+    An existing generation of the same documents and of this type is kept.
     """
     started = time.perf_counter()
     with Writer(folder) as writer:
-        left = left_beside(memory_bytes, Footprint())
         refresh_reference(writer, lambda _: None)
         with IndexSnapshot(folder) as snapshot:
             row, n_chunks = snapshot.generation_row, snapshot.n_chunks
-            chosen = options_for(snapshot, AUTO, left)[-1].factory
+            chosen = chosen_factory(snapshot, AUTO)
         if row is None or (row.n_vectors, row.factory) != (n_chunks, chosen):
-            publish_generation(writer, AUTO, left_bytes=left, recall_floor=RECALL_FLOOR)
+            publish_generation(writer, AUTO, recall_floor=RECALL_FLOOR)
     return {"seconds": time.perf_counter() - started}
 
 
@@ -270,7 +268,6 @@ class Trial:
     source: str  # with checksum
     folder: Path  # of the grown index
     seed: int
-    memory_bytes: int | None  # budget of the process that publishes
     cap_bytes: int | None  # private memory that each process may use
     n_queries: int  # of each kind
     threads: int
@@ -352,7 +349,7 @@ def measure(trial: Trial, n_chunks: int) -> list[Case]:
     log(f"{n_chunks:,} chunks: growing")
     grown, _ = run_fresh(grow, trial.index, folder, n_chunks, trial.seed, cap_bytes=cap)
     log("publishing")
-    published, publishing = run_fresh(publish, folder, trial.memory_bytes, cap_bytes=cap)
+    published, publishing = run_fresh(publish, folder, cap_bytes=cap)
     log("searching")
     exact, _ = run_fresh(exact_answers, folder, trial.n_queries, _QUERY_CHUNKS, trial.seed, _K)
     forget_pages(folder)
@@ -407,7 +404,6 @@ _COUNT = click.IntRange(1)
 @program
 @click.argument("path", metavar="INDEX", type=click.Path(path_type=Path))
 @click.option("--chunks", callback=read_numbers, help=f"Sizes, separated by commas.  [default: {DEFAULT_CHUNKS[0]}]")
-@click.option("--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Memory budget of publishing.")
 @click.option("--cap", "cap_bytes", type=parse_bytes, metavar="SIZE", help="Cap of the private memory of a process.")
 @click.option("--queries", "n_queries", default=100, type=_COUNT, help="Queries of each kind.")
 @click.option("--threads", default=_CORES, type=_COUNT, help="Threads of a search, and workers of a batch.")
@@ -416,7 +412,6 @@ def main(
     run: Measurement,
     path: Path,
     chunks: tuple[int, ...],
-    memory_bytes: int | None,
     cap_bytes: int | None,
     n_queries: int,
     threads: int,
@@ -426,7 +421,7 @@ def main(
     \b
     Example:
         python -m benchmarks study growth papers.lm --chunks 250000,500000,1000000
-        python -m benchmarks study growth papers.lm --chunks 1000000 --memory 6GiB --cap 6GiB
+        python -m benchmarks study growth papers.lm --chunks 1000000 --cap 6GiB
     """
     check_vectors(path)
     with IndexSnapshot(path) as snapshot:
@@ -434,7 +429,7 @@ def main(
         name = f"{path.stem.partition('@')[0]}@{source.checksum}"
     run.work.mkdir(parents=True, exist_ok=True)
     folder = run.work / f"grown-{name}-seed{run.seed}.lm"
-    trial = Trial(path, name, folder, run.seed, memory_bytes, cap_bytes, n_queries, threads)
+    trial = Trial(path, name, folder, run.seed, cap_bytes, n_queries, threads)
     cases = [case for n_chunks in sorted(chunks or DEFAULT_CHUNKS) for case in measure(trial, n_chunks)]
     details = {"note": _NOTE}
     run.publish(

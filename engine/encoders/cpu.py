@@ -399,11 +399,6 @@ class OpenvinoBert:
         self._words = self._places = np.empty((0, self.width), np.float32)  # tables, read with the other parameters
         self._lock = Lock()  # one call encodes at a time, on all threads
 
-    @property
-    def weights_bytes(self) -> int:
-        """Bytes that the parameters take, at four each."""
-        return 4 * sum(int(np.prod(shape)) for shape in self._sizes.shapes().values())
-
     def encode(self, sequences: Sequence[Sequence[int]]) -> Vectors:
         """N lists of ids without special tokens, each of at most `max_tokens`, to (N, H) unit rows in their order."""
         rows = np.empty((len(sequences), self.width), np.float32)
@@ -510,11 +505,6 @@ class CpuEncoder(Encoder):
         self.name = f"{name}:int8" if self._form else name
         self.config = replace(config, window_tokens=min(config.window_tokens, backbone.max_tokens))
         self._weights = weights_sha256(backbone.folder)
-
-    @property
-    def weights_bytes(self) -> int:
-        """See `Encoder`."""
-        return self.backbone.weights_bytes
 
     @property
     def n_read(self) -> int:

@@ -70,11 +70,6 @@ class Encoder(ABC):
     has_independent_chunks: bool = False
 
     @property
-    def weights_bytes(self) -> int:
-        """Bytes that the parameters take on `device`; 0 for an encoder without parameters."""
-        return 0
-
-    @property
     def n_read(self) -> int:
         """Chunks read so far, counted while documents are encoded; 0 for an encoder that does not count."""
         return 0

@@ -189,8 +189,8 @@ class BatchReader:
             if len(batch) == 1:
                 reason = str(error).splitlines()[0]
                 raise BudgetExceeded(
-                    f"the GPU has no room for one chunk beside the weights ({reason}); free its memory, allow more "
-                    "--vram, or use --device cpu"
+                    f"the GPU has no room for one chunk beside the weights ({reason}); free its memory, or use "
+                    "--device cpu"
                 ) from error
         # Outside of the handler: the error holds the tensors of the pass that failed.
         torch.cuda.empty_cache()

@@ -71,12 +71,6 @@ class TrainableEncoder(Encoder):
         """See `Encoder`."""
         return self.reader.limit
 
-    @property
-    def weights_bytes(self) -> int:
-        """Bytes that the parameters take on `device`."""
-        tensors = (*self.module.parameters(), *self.module.buffers())
-        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-
     @classmethod
     @abstractmethod
     def load(

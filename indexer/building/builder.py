@@ -28,7 +28,6 @@ from engine.store.writable import LOCK_FILE
 from engine.store.writer import PartitionWriters, Writer, open_writers
 from engine.text.document import Document
 from engine.words.languages import check_language, detect_language
-from indexer.building.budget import fit_batches, left_beside, limited_vram, refuse_memory
 from indexer.building.pipeline import BATCH_CHARS, EncodeBatches, Pipeline, groups, n_chars, run
 from indexer.building.report import Activity, BuildReport, Progress
 from indexer.generation import resources
@@ -198,9 +197,6 @@ class Settings:
     encode: EncodeNow = "all"
     factory: str = resources.AUTO  # FAISS factory string, or `scan` for none: queries then read all vectors
     recall_floor: float = RECALL_FLOOR  # least document recall of a new generation
-    memory_bytes: int | None = None  # of the process; batches and the type of the FAISS index follow from it
-    vram_bytes: int | None = None  # of parameters and batches on a GPU
-    disk_bytes: int | None = None  # of the index folder
     language: str | None = None  # by default that of the index, or the one detected in the first documents
     partitions: int | None = None  # number for a new index; an existing index must have as many
     prune: bool = False  # remove documents of the index that are not in the stream
@@ -211,11 +207,6 @@ class Settings:
         """Refuse another `encode`, which a program can pass."""
         if self.encode not in get_args(EncodeNow):
             raise QueryError(f"encode is {self.encode!r}; it must be one of: {', '.join(get_args(EncodeNow))}")
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether the run has a limit of memory, GPU or disk."""
-        return any(limit is not None for limit in (self.memory_bytes, self.vram_bytes, self.disk_bytes))
 
 
 @named_faults
@@ -244,8 +235,7 @@ def build(
             a partition; or FAISS does not know the factory string.
         QueryError: there is no such language, or the number of partitions is out of range.
         DocumentError: a partitioned index cannot begin, since there is no document and no language.
-        BudgetExceeded: memory or GPU do not hold the encoder, and nothing was read; or the disk is full, or the
-            requested factory string does not fit, and committed documents are safe.
+        BudgetExceeded: the disk is full; committed documents are safe.
         IndexDamaged: a shard that had to be read is damaged; committed documents are safe, repair first.
         RecallTooLow: the factory string cannot reach the floor; documents are committed, the generation is not.
     """
@@ -272,7 +262,7 @@ def build(
             if settings.language is not None:
                 target.set_language(settings.language)
             used = _claimed(target, settings) if settings.encode in ("later", "all") else None
-            report = _Run(folder, settings, log).write(target, documents, used, progress)
+            report = _written(target, documents, used, settings, progress, log)
             if first.meta.get(FIRST_RUN):
                 first.set_values({FIRST_RUN: None})
     if is_new and has_only_failures(report):
@@ -292,75 +282,47 @@ def _described(wishes: Mapping[str, str | None]) -> str:
     return " ".join(f"--{name} {value}" for name, value in wishes.items() if value is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """One run of `build`."""
-
-    folder: Path
-    settings: Settings
-    log: Callable[[str], None]
-
-    def write(
-        self,
-        target: PartitionWriters | Writer,
-        documents: Iterable[Document | Unreadable],
-        used: Encoder | None,
-        progress: Progress | None,
-    ) -> BuildReport:
-        """Commit documents, and publish what is derived from them."""
-        settings, log = self.settings, self.log
-        disk, footprint = resources.DiskGuard(self.folder, settings.disk_bytes), resources.Footprint()
-        width = target.parts[0].width
-        refuse_memory(settings.memory_bytes, footprint.own_bytes(), width)
-        with resources.MemoryWatch(footprint) as watch, limited_vram(used, settings.vram_bytes):
-            batch_chars = fit_batches(left_beside(settings.memory_bytes, footprint), width)
-            activity = Activity(BuildReport(), progress)
-            pipelines = [
-                Pipeline(
-                    writer,
-                    used if settings.elsewhere is None else None,
-                    encodes_later=settings.encode != "all",
-                    batch_chars=batch_chars,
-                    disk=disk,
-                    replace_files=settings.replace_files,
-                    activity=activity,
-                    log=log,
-                )
-                for writer in target.parts
-            ]
-            report = run(pipelines, documents, prune=settings.prune)
-            if used is not None:
-                missing = _missing(target, settings.encode)
-                activity.n_to_encode = report.n_encoded + sum(map(len, missing)) if any(missing) else 0
-                for pipeline, of_part in zip(pipelines, missing, strict=True):
-                    pipeline.encode_missing(of_part, settings.elsewhere)
-            self._publish(target, report, disk, footprint)
-        report.peak_memory_bytes = watch.peak_bytes
-        return report
-
-    def _publish(
-        self,
-        target: PartitionWriters | Writer,
-        report: BuildReport,
-        disk: resources.DiskGuard,
-        footprint: resources.Footprint,
-    ) -> None:
-        """Bring up to date what is derived from the documents."""
-        memory_bytes = self.settings.memory_bytes
-        started = time.perf_counter()
-        for writer in target.parts:
-            join_small_shards(writer, disk, left_bytes=left_beside(memory_bytes, footprint), log=self.log)
-        report.seconds += time.perf_counter() - started
-        started = time.perf_counter()
-        if target.parts[0].holds_anything:
-            refresh_reference(target, self.log)
-            with open_snapshot(self.folder) as snapshot:
-                missing = snapshot.missing_tokens[~snapshot.has_vectors]
-            report.n_missing, report.tokens_missing = len(missing), int(missing.sum())
-        left, floor = left_beside(memory_bytes, footprint), self.settings.recall_floor
-        for writer in target.parts:
-            derive(writer, self.settings.factory, left_bytes=left, disk=disk, recall_floor=floor, log=self.log)
-        report.generation_seconds = time.perf_counter() - started
+def _written(
+    target: PartitionWriters | Writer,
+    documents: Iterable[Document | Unreadable],
+    used: Encoder | None,
+    settings: Settings,
+    progress: Progress | None,
+    log: Callable[[str], None],
+) -> BuildReport:
+    """Commit documents, and publish what is derived from them."""
+    activity = Activity(BuildReport(), progress)
+    pipelines = [
+        Pipeline(
+            writer,
+            used if settings.elsewhere is None else None,
+            encodes_later=settings.encode != "all",
+            replace_files=settings.replace_files,
+            activity=activity,
+            log=log,
+        )
+        for writer in target.parts
+    ]
+    report = run(pipelines, documents, prune=settings.prune)
+    if used is not None:
+        missing = _missing(target, settings.encode)
+        activity.n_to_encode = report.n_encoded + sum(map(len, missing)) if any(missing) else 0
+        for pipeline, of_part in zip(pipelines, missing, strict=True):
+            pipeline.encode_missing(of_part, settings.elsewhere)
+    started = time.perf_counter()
+    for writer in target.parts:
+        join_small_shards(writer, log)
+    report.seconds += time.perf_counter() - started
+    started = time.perf_counter()
+    if target.parts[0].holds_anything:
+        refresh_reference(target, log)
+        with open_snapshot(target.folder) as snapshot:
+            left = snapshot.missing_tokens[~snapshot.has_vectors]
+        report.n_missing, report.tokens_missing = len(left), int(left.sum())
+    for writer in target.parts:
+        derive(writer, settings.factory, recall_floor=settings.recall_floor, log=log)
+    report.generation_seconds = time.perf_counter() - started
+    return report
 
 
 def _refuse_partition(target: PartitionWriters | Writer) -> None:

@@ -41,7 +41,7 @@ from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.building.corpus import full_source, is_another_file, is_gone, of_another_file, repeated
 from indexer.building.report import Activity, BuildReport
-from indexer.generation.resources import DiskGuard, commit_bytes
+from indexer.generation.resources import commit_bytes, room_for
 from indexer.reading.reader import OCR_PAGES
 
 LEAST_SHARE = 0.5  # with this share of reusable chunks, a changed document gets vectors at once also with `later`
@@ -205,8 +205,6 @@ class Pipeline:
         encoder: Encoder | None,
         *,
         encodes_later: bool = False,
-        batch_chars: int | None = None,
-        disk: DiskGuard | None = None,
         replace_files: bool = False,
         activity: Activity | None = None,
         log: Callable[[str], None] = lambda _: None,
@@ -223,9 +221,7 @@ class Pipeline:
         self.encoder = encoder
         self.activity = activity or Activity(BuildReport())
         self.report = self.activity.report
-        self.batch_chars = batch_chars or BATCH_CHARS
         self._encodes_later = encodes_later or encoder is None
-        self.disk = disk or DiskGuard(writer.folder)
         self._replace_files = replace_files
         self._reuse = Reuse(writer, encoder, log) if encoder is not None and can_reuse(writer, encoder) else None
         self._log = log
@@ -263,7 +259,7 @@ class Pipeline:
 
     def encode_again(self, documents: Iterable[Document]) -> BuildReport:
         """Commit documents again that are already indexed: with new vectors, or without an encoder with words alone."""
-        for group in groups(documents, n_chars, self.batch_chars * LOOKUP_BATCHES, _LOOKUP_DOCUMENTS):
+        for group in groups(documents, n_chars, BATCH_CHARS * LOOKUP_BATCHES, _LOOKUP_DOCUMENTS):
             prepared = [replace(self._prepared(document), is_replacement=True) for document in group]
             self._encode_and_commit(self._counted(prepared))
         return self.report
@@ -282,7 +278,7 @@ class Pipeline:
         if document_ids:  # for several partitions, the run has set the sum already
             self.activity.n_to_encode = max(self.activity.n_to_encode, self.report.n_encoded + len(document_ids))
         encode = encode_batches or self._encoded_here
-        for batch, vectors, seconds in encode(stored_batches(self.writer, document_ids, self.batch_chars)):
+        for batch, vectors, seconds in encode(stored_batches(self.writer, document_ids)):
             encoded: dict[int, EncodedDocument] = {}
             documents = []
             for (document_id, document), value in zip(batch, vectors, strict=True):
@@ -293,7 +289,7 @@ class Pipeline:
                     documents.append(document)
             if encoded:
                 ids, rows, words = list(encoded), list(encoded.values()), self.writer.count_words(documents)
-                with self.disk.room_for(commit_bytes([], rows, words), f"vectors of {len(ids):,} documents"):
+                with room_for(self.writer.folder, commit_bytes([], rows, words), f"vectors of {len(ids):,} documents"):
                     self.report.n_encoded += self.writer.add_vectors(ids, rows, words)
                 self.report.encode_seconds += seconds
                 self._count(rows)
@@ -307,7 +303,7 @@ class Pipeline:
             yield batch, encode_batch(batch, self.encoder, self._encode), 0.0
 
     def _batches(self, documents: Iterable[Read]) -> Iterator[_Batch]:
-        for prepared in groups(self._due(documents), lambda due: len(due.document.text), self.batch_chars):
+        for prepared in groups(self._due(documents), lambda due: len(due.document.text), BATCH_CHARS):
             yield self._counted(prepared)
 
     def _counted(self, prepared: list[PreparedDocument]) -> _Batch:
@@ -334,7 +330,7 @@ class Pipeline:
 
     def _changed(self, documents: Iterable[Read]) -> Iterator[tuple[Document, Indexed | None]]:
         """The documents that must be indexed, each with its entry in the index, if any."""
-        lookup_chars = self.batch_chars * LOOKUP_BATCHES
+        lookup_chars = BATCH_CHARS * LOOKUP_BATCHES
         for group in groups(map(_storable, documents), n_chars, lookup_chars, _LOOKUP_DOCUMENTS):
             while self._landed:
                 self._in_flight.discard(self._landed.popleft())
@@ -386,7 +382,7 @@ class Pipeline:
         documents = [prepared.document for prepared in group]
         encoded = self._vectors(group)
         needed = commit_bytes(documents, encoded, words)
-        with self.disk.room_for(needed, f"a batch of {len(documents):,} documents"):
+        with room_for(self.writer.folder, needed, f"a batch of {len(documents):,} documents"):
             ids = self.writer.commit(list(zip(documents, encoded, strict=True)), words)
         self._seen.update(ids)
         self._landed.extend(document.doc_id for document in documents)
@@ -452,7 +448,7 @@ def run(pipelines: Sequence[Pipeline], documents: Iterable[Read], *, prune: bool
         if len(pipelines) == 1:
             pipelines[0].feed(documents)
         else:
-            block_chars = min(len(pipelines) * pipelines[0].batch_chars, _BLOCK_CHARS)
+            block_chars = min(len(pipelines) * BATCH_CHARS, _BLOCK_CHARS)
             with closing(ahead(groups(documents, n_chars, block_chars))) as blocks:
                 for block in blocks:
                     _feed(pipelines, block)
@@ -474,15 +470,15 @@ def _feed(pipelines: Sequence[Pipeline], block: Iterable[Read]) -> None:
             pipeline.feed(share)
 
 
-def stored_batches(writer: Writer, document_ids: Sequence[int], batch_chars: int) -> Iterator[StoredBatch]:
-    """Cut documents of a catalog into batches of about `batch_chars` characters."""
+def stored_batches(writer: Writer, document_ids: Sequence[int]) -> Iterator[StoredBatch]:
+    """Cut documents of a catalog into batches of about `BATCH_CHARS` characters."""
 
     def stored() -> Iterator[tuple[int, Document]]:
         for first in range(0, len(document_ids), _LOOKUP_DOCUMENTS):
             ids = list(document_ids[first : first + _LOOKUP_DOCUMENTS])
             yield from zip(ids, writer.documents(ids), strict=True)
 
-    return groups(stored(), lambda row: len(row[1].text), batch_chars)
+    return groups(stored(), lambda row: len(row[1].text), BATCH_CHARS)
 
 
 def encode_batch(

@@ -44,7 +44,6 @@ class BuildReport:
     encode_seconds: float = 0.0
     seconds: float = 0.0  # reading, encoding and storing
     generation_seconds: float = 0.0
-    peak_memory_bytes: int = 0  # own memory of the process, see `indexer.generation.resources`; 0 if not measured
     disk_bytes: int = 0  # of the index folder afterwards; 0 if not measured
     n_recognised: int = 0  # documents with pages that were read by OCR
     n_missing: int = 0  # documents of the index that have no vectors afterwards

@@ -26,7 +26,7 @@ from indexer.building.builder import check_number, is_free, write_empty
 from indexer.building.pipeline import unencoded
 from indexer.generation import generations
 from indexer.generation.reference import refresh_reference
-from indexer.generation.resources import AUTO, DiskGuard, folder_bytes
+from indexer.generation.resources import AUTO, folder_bytes, refuse_growth
 
 _CHUNKS_AT_ONCE = 16_384  # copied into one shard; 25 MB at width 384
 _DOCUMENTS_AT_ONCE = 1_024
@@ -66,7 +66,7 @@ def partition(
     if not is_free(out):
         raise IndexMismatch(f"{out} is there already; name a new folder")
     with open_snapshot(source) as snapshot:
-        DiskGuard(out).refuse(folder_bytes(source))
+        refuse_growth(out, folder_bytes(source))
         with appearing(out) as folder:
             if n_partitions > 1:
                 assert snapshot.language is not None

@@ -26,14 +26,12 @@ from indexer.cli.options import (
     json_option,
     opened_reader,
     option,
-    parse_bytes,
     ray_option,
     reading_options,
 )
 from indexer.cli.terminal import BuildProgress, echo, echo_text, log
 
 if TYPE_CHECKING:
-    from engine.encoders.encoder import Encoder
     from engine.readers import Unreadable
     from engine.text.document import Document
     from indexer.building.builder import Settings
@@ -48,7 +46,7 @@ _WAYS_LOGGED = {  # before a run
     "later": "words now, vectors of a sample now and others as queries need them (--encode all: all vectors now)",
     "all": "words and vectors of all documents (--encode later: first answers much sooner)",
 }
-_HEADINGS = {"text_field": "Documents", "way": "Vectors", "dry_run": "Limits", "as_json": "Output"}
+_HEADINGS = {"text_field": "Documents", "way": "Vectors", "dry_run": "Estimate", "as_json": "Output"}
 
 
 @dataclass(frozen=True)
@@ -70,9 +68,6 @@ class _Options:
     id_field: str | None
     citing_text: bool
     factory: str
-    memory_bytes: int | None
-    vram_bytes: int | None
-    disk_bytes: int | None
     reading: Reading
     device: str | None
     ray_address: str | None
@@ -135,7 +130,7 @@ class _Options:
     default="auto",
     metavar="STRING",
     help="FAISS factory string, for example Flat or IVF1024,PQ64x4fs; scan makes no FAISS index. By default one is "
-    "chosen by size and memory.",
+    "chosen by size.",
 )
 @device_option
 @ray_option("Encode on")
@@ -147,11 +142,6 @@ class _Options:
     help="With --ray, encoders that run at the same time; by default one for each GPU, or else for each core.",
 )
 @option("--dry-run", is_flag=True, help="Print what would be done and its estimated cost; write nothing.")
-@option(
-    "--memory", "memory_bytes", type=parse_bytes, metavar="SIZE", help="Memory of the process, for example 2G or 500M."
-)
-@option("--vram", "vram_bytes", type=parse_bytes, metavar="SIZE", help="GPU memory, for parameters and batches.")
-@option("--disk", "disk_bytes", type=parse_bytes, metavar="SIZE", help="Disk space of the index.")
 @reading_options
 @json_option
 @collected(options=_Options)
@@ -159,8 +149,7 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
     """Create or update INDEX from files, folders or patterns ('-' reads JSON lines from stdin).
 
     Unchanged documents are skipped, changed documents are replaced. To continue a
-    run that was interrupted, run the same command again. With --memory, --vram or
-    --disk the run is planned first, and refused if the budget is too small.
+    run that was interrupted, run the same command again.
 
     The words of all documents are indexed at once. Vectors take most of the time:
     with --encode later a query encodes only its best candidates. Without PATH the
@@ -203,18 +192,11 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
 
         check_language(options.language)
     encode = options.way or ("all" if options.ray_address else _default_way(index, corpus, options.encoder))
-    encoder: str | Encoder | None = options.encoder
-    plan: Plan | None = None
-    is_limited = options.settings.is_limited
-    is_planned = is_limited and encode != "none" and bool(paths) and STDIN not in paths
-    if options.dry_run or is_planned:
-        encoder, plan = _planned(index, corpus, options)
-
     if options.dry_run:
-        assert plan is not None
-        echo_text(json.dumps(plan.to_dict()) if options.as_json else describe_plan(plan))
+        plan = _planned(index, corpus, options)
+        echo_text(json.dumps(asdict(plan)) if options.as_json else describe_plan(plan))
         return
-    report = _built(index, corpus, options, encode, encoder, plan)
+    report = _built(index, corpus, options, encode)
     print_build(index, report, corpus.files, as_json=options.as_json)
     if options.language is None and report.n_added == report.n_seen:
         _note_no_language(index)
@@ -245,7 +227,6 @@ def _check_ray(options: _Options) -> None:
             raise click.UsageError("--workers is for a Ray cluster; name one: --ray local")
         return
     others: dict[str, object] = {"--encode": options.way in ("none", "later"), "--dry-run": options.dry_run}
-    others |= {"--memory": options.memory_bytes, "--vram": options.vram_bytes, "--disk": options.disk_bytes}
     for name, value in others.items():
         if value:
             raise click.UsageError(f"{name} does not go with --ray; leave one of them out")
@@ -314,21 +295,19 @@ def _default_way(index: Path, corpus: _Corpus, encoder: str | None) -> Literal["
     return "none" if is_of_words and encoder is None else "later"
 
 
-def _planned(index: Path, corpus: _Corpus, options: _Options) -> tuple[Encoder, Plan]:
-    """The encoder of a run, and its plan."""
+def _planned(index: Path, corpus: _Corpus, options: _Options) -> Plan:
+    """The plan of a run."""
     from indexer.building.builder import encoder_for
     from indexer.plan import make_plan
 
-    encoder = encoder_for(index, options.encoder, options.device)
-    plan = make_plan(
+    return make_plan(
         index,
         corpus.files or corpus.paths,
-        encoder,
-        settings=options.settings,
+        encoder_for(index, options.encoder, options.device),
+        factory=options.factory,
         read_limits=options.reading.limits,
         id_prefix=options.id_prefix,
     )
-    return encoder, plan
 
 
 def _built(
@@ -336,8 +315,6 @@ def _built(
     corpus: _Corpus,
     options: _Options,
     encode: Literal["none", "later", "all"],
-    encoder: Encoder | str | None,
-    plan: Plan | None,
 ) -> BuildReport:
     """Read the corpus and write the index, with progress."""
     from engine.store.catalog import holds_index
@@ -365,10 +342,7 @@ def _built(
                     "read: words alone (--encoder NAME takes one that does, --encode later takes the bundled one)"
                 )
         progress.log(_WAYS_LOGGED[encode])
-        if plan is not None:
-            for line in describe_plan(plan).splitlines():
-                progress.log(line)
-        settings = replace(options.settings, encoder=encoder, encode=encode)
+        settings = replace(options.settings, encode=encode)
         if options.ray_address is None:
             return build(index, documents, settings, progress=progress, log=progress.log)
         from indexer.cluster.session import connected
@@ -402,7 +376,6 @@ _WAYS = {
 def describe_plan(plan: Plan) -> str:
     """A plan line by line."""
     about = "" if plan.is_counted else "about "
-    of_gpu = f"about {megabytes(plan.vram_bytes or 0)} at most"
     rows = [
         ("new", f"{about}{plan.n_new:,} documents"),
         ("changed", f"{about}{plan.n_changed:,}"),
@@ -417,10 +390,6 @@ def describe_plan(plan: Plan) -> str:
             )
             for way in plan.ways
         ),
-        ("memory", f"about {megabytes(plan.memory_bytes)} at most"),
-        ("GPU memory", "none, the encoder runs on the CPU" if plan.vram_bytes is None else of_gpu),
-        ("disk", f"about {megabytes(plan.disk_bytes)} at most"),
-        ("FAISS index", plan.factory or "none is built"),
     ]
     return "\n".join(f"{name:<16} {text}" for name, text in rows)
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
-from engine.errors import BudgetExceeded, IndexDamaged, RecallTooLow, named_faults
+from engine.errors import IndexDamaged, RecallTooLow, named_faults
 from engine.index import Index
 from engine.search.request import Request
 from engine.search.searcher import Searcher
@@ -39,6 +39,8 @@ RECALL_TARGET = 0.985  # nprobe is raised up to this recall; long queries, and o
 RECALL_K = 10
 RECALL_QUERIES = 128  # the recall of fewer queries does not generalize to others
 _FIRST_NPROBE = 8
+_BLOCK_CHUNKS = 16_384  # vectors added at once
+_SCAN_CHUNKS = 32_768  # target chunks compared at once, when the recall is measured
 _STEP = 8  # nprobe is found to one part in 8
 _NO_GAIN = 0.001  # of recall; the search ends after two doublings that gain less, once the floor is reached
 
@@ -46,21 +48,14 @@ _NO_GAIN = 0.001  # of recall; the search ends after two doublings that gain les
 class RecallSample:
     """Documents of an index as queries, with the results of an exact search, which is one pass for all of them."""
 
-    def __init__(
-        self, snapshot: IndexSnapshot, rng: np.random.Generator, *, n_queries: int = RECALL_QUERIES, scan_chunks: int
-    ) -> None:
-        """Draw documents, and search exactly with each, leaving out the document itself.
-
-        Args:
-            scan_chunks: target chunks in memory at one time.
-        """
+    def __init__(self, snapshot: IndexSnapshot, rng: np.random.Generator, *, n_queries: int = RECALL_QUERIES) -> None:
+        """Draw documents, and search exactly with each, leaving out the document itself."""
         index, names = Index(snapshot), snapshot.doc_ids()
         encoded = np.flatnonzero(snapshot.has_vectors)
         chosen = np.sort(rng.choice(encoded, min(n_queries, len(encoded)), replace=False))
         self._queries = [(names[position], index.stored_query(names[position])) for position in chosen]
         self._snapshot = snapshot
-        self._scan_chunks = scan_chunks
-        tops = Searcher(snapshot, scan_chunks=scan_chunks).exact_top_positions(self._queries, k=RECALL_K)
+        tops = Searcher(snapshot, scan_chunks=_SCAN_CHUNKS).exact_top_positions(self._queries, k=RECALL_K)
         self._truth = [set(positions.tolist()) for positions in tops]
 
     def __len__(self) -> int:
@@ -68,7 +63,7 @@ class RecallSample:
 
     def recall(self, candidate: OpenGeneration) -> float:
         """Share of the exact top documents that a generation finds, in [0, 1], the mean over the queries."""
-        searcher = Searcher(self._snapshot, generation=candidate, scan_chunks=self._scan_chunks)
+        searcher = Searcher(self._snapshot, generation=candidate, scan_chunks=_SCAN_CHUNKS)
         shares = [
             len(truth.intersection(searcher.rank(query, request)[0].tolist())) / len(truth)
             for (doc_id, query), truth in zip(self._queries, self._truth, strict=True)
@@ -200,16 +195,13 @@ def is_outgrown(n_vectors: int, n_covered: int, n_fresh: int) -> bool:
     return n_fresh > n_scanned or n_vectors - n_covered > max(FRESH_CHUNKS, n_covered)
 
 
-class Options(TypedDict, total=False):
-    """How a generation is built."""
-
-    left_bytes: int | None  # memory that can be taken; by default there is no limit
-    disk: resources.DiskGuard
-    recall_floor: float
-    log: Callable[[str], None]
-
-
-def derive(writer: Writer, factory: str = resources.AUTO, **options: Unpack[Options]) -> None:
+def derive(
+    writer: Writer,
+    factory: str = resources.AUTO,
+    *,
+    recall_floor: float = RECALL_FLOOR,
+    log: Callable[[str], None] = lambda _: None,
+) -> None:
     """Publish a generation and word postings where they are due; errors as in `publish_generation`.
 
     A first generation is due when all documents have vectors.
@@ -219,39 +211,54 @@ def derive(writer: Writer, factory: str = resources.AUTO, **options: Unpack[Opti
     with IndexSnapshot(writer.folder) as snapshot:
         is_complete = bool(snapshot.has_vectors.all()) or snapshot.generation_row is not None
     if is_complete:
-        refresh_generation(writer, factory, **options)
-    refresh_word_postings(writer, options.get("disk"))
+        refresh_generation(writer, factory, recall_floor=recall_floor, log=log)
+    refresh_word_postings(writer)
 
 
-def refresh_generation(writer: Writer, factory: str, **options: Unpack[Options]) -> None:
-    """Publish a generation if the documents have outgrown the published one, and some type of index fits.
+def refresh_generation(
+    writer: Writer,
+    factory: str,
+    *,
+    recall_floor: float = RECALL_FLOOR,
+    log: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Publish a generation if the documents have outgrown the published one; with `scan`, none.
 
-    New documents are added to the published generation where it can take them; otherwise it is rebuilt. If no type
-    fits, queries scan the documents that no generation covers. Errors as in `publish_generation`.
+    New documents are added to the published generation where it can take them; otherwise it is rebuilt. Errors as in
+    `publish_generation`.
     """
     with IndexSnapshot(writer.folder) as snapshot:
-        if needs_generation(snapshot, factory):
-            _Build(writer, snapshot, **options).refresh(factory)
+        if not needs_generation(snapshot, factory):
+            return
+        built, state = chosen_factory(snapshot, factory), generation_state(snapshot)
+        build = _Build(writer, snapshot, recall_floor, log)
+        if built == resources.SCAN:
+            log("no FAISS index: queries scan the mapped shards, exactly and slowly")
+        elif state is None or not state.takes_in(factory, built) or not build.extended():
+            build.new(built)
 
 
-def publish_generation(writer: Writer, factory: str = resources.AUTO, **options: Unpack[Options]) -> None:
+def publish_generation(
+    writer: Writer,
+    factory: str = resources.AUTO,
+    *,
+    recall_floor: float = RECALL_FLOOR,
+    log: Callable[[str], None] = lambda _: None,
+) -> None:
     """Build, measure, and publish a generation over all documents.
 
     Raises:
-        BudgetExceeded: memory or disk do not hold the generation; nothing changed.
+        BudgetExceeded: the disk does not hold the generation; nothing changed.
         RecallTooLow: no nprobe reaches the floor; nothing changed.
         IndexMismatch: FAISS cannot build the factory string over these vectors.
     """
     with IndexSnapshot(writer.folder) as snapshot:
-        build = _Build(writer, snapshot, **options)
-        build.new(options_for(snapshot, factory, build.left_bytes))
+        _Build(writer, snapshot, recall_floor, log).new(chosen_factory(snapshot, factory))
 
 
-def options_for(snapshot: IndexSnapshot, factory: str, left_bytes: int | None) -> tuple[resources.IndexOption, ...]:
-    """The types of index that were considered, the chosen one last; see `index_options`."""
-    return resources.index_options(
-        factory, resources.Size(snapshot.n_documents, snapshot.n_chunks, snapshot.width), left_bytes
-    )
+def chosen_factory(snapshot: IndexSnapshot, factory: str) -> str:
+    """The requested factory string, with `auto` the one for the size of the index."""
+    return resources.factory_for(snapshot.n_chunks, snapshot.width) if factory == resources.AUTO else factory
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,55 +267,24 @@ class _Build:
 
     writer: Writer
     snapshot: IndexSnapshot
-    left_bytes: int | None = None
-    disk: resources.DiskGuard | None = None
-    recall_floor: float = RECALL_FLOOR
-    log: Callable[[str], None] = lambda _: None
+    recall_floor: float
+    log: Callable[[str], None]
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
-    def refresh(self, factory: str) -> None:
-        """Extend the published generation or build a new one; neither where no type of index fits."""
-        snapshot, left = self.snapshot, self.left_bytes
-        options = options_for(snapshot, factory, left)
-        option, state = options[-1], generation_state(snapshot)
-        if option.factory == resources.SCAN:
-            self._describe(options)
-            return
-        if state is not None and state.takes_in(factory, option.factory):
-            needed = (
-                resources.index_bytes(state.factory, state.n_vectors + state.n_fresh, snapshot.width)
-                + option.work_bytes
-            )
-            if (left is None or needed <= left) and self.extended(option.sizes):
-                return
-        self.new(options)
-
-    def _describe(self, options: tuple[resources.IndexOption, ...]) -> None:
-        for line in resources.describe_options(options, self.left_bytes):
-            self.log(line)
-
-    def new(self, options: tuple[resources.IndexOption, ...]) -> None:
-        """Build and publish the last of the options."""
+    def new(self, factory: str) -> None:
+        """Build and publish."""
         from engine.store.ann import AnnIndex  # loads FAISS, which an index without vectors does not need
 
-        snapshot, factory, sizes = self.snapshot, options[-1].factory, options[-1].sizes
-        if self.left_bytes is not None:
-            self._describe(options)
-        if factory == resources.SCAN:
-            raise BudgetExceeded(
-                f"no FAISS index over {snapshot.n_chunks:,} vectors {snapshot.width} wide can be built in "
-                f"{max(0, self.left_bytes or 0) / 1e6:,.1f} MB; queries go on scanning the shards, or allow more "
-                "--memory"
-            )
+        snapshot = self.snapshot
         self.log(f"building {factory} over {snapshot.n_chunks:,} chunk vectors")
-        n_training = resources.training_size(factory, sizes.points_per_list)
-        blocks = snapshot.chunk_blocks(np.flatnonzero(snapshot.has_vectors), sizes.block_chunks)
+        n_training = resources.training_size(factory)
+        blocks = snapshot.chunk_blocks(np.flatnonzero(snapshot.has_vectors), _BLOCK_CHUNKS)
         ann = AnnIndex.build(
             factory, snapshot.width, lambda: _sample(snapshot, n_training, self.rng), blocks, snapshot.n_chunks
         )
-        self._publish(self._candidate(ann, factory), factory, sizes, n_trained=ann.n_vectors)
+        self._publish(self._candidate(ann, factory), factory, n_trained=ann.n_vectors)
 
-    def extended(self, sizes: resources.BuildSizes) -> bool:
+    def extended(self) -> bool:
         """Add the documents that are newer than the published generation, and publish.
 
         Returns:
@@ -330,9 +306,9 @@ class _Build:
                 nprobe=row.nprobe,
                 is_mapped=False,
             )
-            ann.add(snapshot.chunk_blocks(fresh, sizes.block_chunks))
+            ann.add(snapshot.chunk_blocks(fresh, _BLOCK_CHUNKS))
             n_trained = snapshot.meta.get("trained_vectors", row.n_vectors)
-            self._publish(self._candidate(ann, row.factory), row.factory, sizes, n_trained=n_trained, before=row)
+            self._publish(self._candidate(ann, row.factory), row.factory, n_trained=n_trained, before=row)
         except (IndexDamaged, RecallTooLow) as error:
             self.log(f"rebuilding: {error}")
             return False
@@ -343,12 +319,12 @@ class _Build:
         last_chunk = int((locations.first_chunk + locations.n_chunks).max(initial=1)) - 1
         return OpenGeneration(ann, last_chunk, is_exact, None if is_exact else build_postings(self.snapshot))
 
-    def _recall(self, candidate: OpenGeneration, sizes: resources.BuildSizes, before: Any) -> tuple[float, int]:  # noqa: ANN401
+    def _recall(self, candidate: OpenGeneration, before: Any) -> tuple[float, int]:  # noqa: ANN401
         """The recall with the nprobe that is set, and the number of queries; an exact index is not measured."""
         if candidate.is_exact:
             return 1.0, 0
         n_queries = RECALL_QUERIES if before is None else _EXTENSION_QUERIES
-        sample = RecallSample(self.snapshot, self.rng, n_queries=n_queries, scan_chunks=sizes.scan_chunks)
+        sample = RecallSample(self.snapshot, self.rng, n_queries=n_queries)
         first, slack = (None, 0.0) if before is None else (before.nprobe, _CHANCE)
         return tune(sample, candidate, self.recall_floor, self.log, first, slack), len(sample)
 
@@ -356,21 +332,19 @@ class _Build:
         self,
         candidate: OpenGeneration,
         factory: str,
-        sizes: resources.BuildSizes,
         *,
         n_trained: int,
         before: Any = None,  # noqa: ANN401
     ) -> None:
         """Write a FAISS index whose recall is enough, and record it in the catalog."""
-        recall, n_queries = self._recall(candidate, sizes, before)
+        recall, n_queries = self._recall(candidate, before)
         ann, folder = candidate.ann, self.writer.folder
-        disk = self.disk or resources.DiskGuard(folder)
-        with disk.room_for(resources.index_bytes(factory, ann.n_vectors, ann.width), "the FAISS index"):
+        with resources.room_for(folder, resources.index_bytes(factory, ann.n_vectors, ann.width), "the FAISS index"):
             number, path = self.writer.next_generation_file()
             written = ann.write(path)
         postings = None
         if candidate.postings is not None:
-            with disk.room_for(candidate.postings.n_bytes, "the postings of words"):
+            with resources.room_for(folder, candidate.postings.n_bytes, "the postings of words"):
                 words = path.with_name(POSTINGS_FILE)
                 postings = words.relative_to(folder).as_posix(), candidate.postings.write(words)
         generation = {
@@ -409,7 +383,7 @@ def build_postings(snapshot: IndexSnapshot, positions: Positions | None = None) 
     return Postings.build(snapshot.locations.ids[positions], blocks, snapshot.reference.statistics)
 
 
-def refresh_word_postings(writer: Writer, disk: resources.DiskGuard | None = None) -> None:
+def refresh_word_postings(writer: Writer) -> None:
     """Publish postings over the documents without vectors, if there are many and no generation has postings.
 
     The postings are rebuilt when the documents have outgrown them, and withdrawn when few documents lack vectors.
@@ -432,7 +406,7 @@ def refresh_word_postings(writer: Writer, disk: resources.DiskGuard | None = Non
             if not is_outgrown(there.n_documents, int(np.count_nonzero(covered)), int(np.count_nonzero(~covered))):
                 return
         postings = build_postings(snapshot, without)
-    with (disk or resources.DiskGuard(writer.folder)).room_for(postings.n_bytes, "the postings of words"):
+    with resources.room_for(writer.folder, postings.n_bytes, "the postings of words"):
         writer.publish_word_postings(postings)
 
 
@@ -470,7 +444,7 @@ def compact(path: str | Path, *, log: Callable[[str], None] = lambda _: None) ->
 
 def _compacted(writer: Writer, log: Callable[[str], None]) -> CompactReport:
     before = _shards(writer)
-    groups = (group for group in _groups(before, SHARD_CHUNKS) if len(group) > 1 or group[0].has_dead)
+    groups = (group for group in _groups(before) if len(group) > 1 or group[0].has_dead)
     _rewrite_all(writer, groups, log)
     with IndexSnapshot(writer.folder) as snapshot:
         state = generation_state(snapshot)
@@ -482,13 +456,7 @@ def _compacted(writer: Writer, log: Callable[[str], None]) -> CompactReport:
     return CompactReport(len(before), len(after), n_before, n_after)
 
 
-def join_small_shards(
-    writer: Writer,
-    disk: resources.DiskGuard,
-    *,
-    left_bytes: int | None = None,
-    log: Callable[[str], None] = lambda _: None,
-) -> None:
+def join_small_shards(writer: Writer, log: Callable[[str], None] = lambda _: None) -> None:
     """Join the shards of many batches into few, from which a search gathers its vectors faster.
 
     Shards up to half of `SHARD_CHUNKS` are small. They are left alone until there are `MANY_SHARDS`, so that each
@@ -497,15 +465,11 @@ def join_small_shards(
     Raises:
         IndexDamaged: a small shard is damaged; earlier commits are safe, repair first.
     """
-    shards = _shards(writer)
-    bytes_a_chunk = sum(shard.size_bytes for shard in shards) / max(1, sum(shard.n_live for shard in shards))
-    # Pieces and the whole are in memory together; files that are still mapped keep their place on disk.
-    room = SHARD_CHUNKS if left_bytes is None else int(left_bytes / 2 / max(1, bytes_a_chunk))
-    most_chunks = min(SHARD_CHUNKS, room)
-    small = [shard for shard in shards if shard.n_live <= most_chunks // 2]
-    groups = [group for group in _groups(small, most_chunks) if len(group) > 1]
+    small = [shard for shard in _shards(writer) if shard.n_live <= SHARD_CHUNKS // 2]
+    groups = [group for group in _groups(small) if len(group) > 1]
+    # Files that are still mapped keep their place on disk.
     written = sum(sorted(sum(shard.size_bytes for shard in group) for group in groups)[-_GROUPS_AT_ONCE:])
-    if len(small) >= MANY_SHARDS and written <= disk.left_bytes():
+    if len(small) >= MANY_SHARDS and written <= resources.left_bytes(writer.folder):
         _rewrite_all(writer, groups, log)
 
 
@@ -532,12 +496,12 @@ def _shards(writer: Writer) -> list[_Size]:
     return sizes
 
 
-def _groups(shards: Iterable[_Size], most_chunks: int) -> Iterator[list[_Size]]:
-    """Cut shards into runs of up to `most_chunks` live chunks; a larger shard is a run by itself."""
+def _groups(shards: Iterable[_Size]) -> Iterator[list[_Size]]:
+    """Cut shards into runs of up to `SHARD_CHUNKS` live chunks; a larger shard is a run by itself."""
     group: list[_Size] = []
     n_chunks = 0
     for shard in shards:
-        if group and n_chunks + shard.n_live > most_chunks:
+        if group and n_chunks + shard.n_live > SHARD_CHUNKS:
             yield group
             group, n_chunks = [], 0
         group.append(shard)

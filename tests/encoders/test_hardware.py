@@ -127,7 +127,7 @@ def test_one_sequence_that_does_not_fit_raises_an_error_with_the_next_step() -> 
         read(SmallGpu(room=8), BatchReader())
     assert str(raised.value) == (
         "the GPU has no room for one chunk beside the weights (CUDA out of memory. Tried to allocate 2.00 GiB.); "
-        "free its memory, allow more --vram, or use --device cpu"
+        "free its memory, or use --device cpu"
     )
 
 

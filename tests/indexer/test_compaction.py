@@ -15,7 +15,6 @@ from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation import generations
 from indexer.generation.generations import compact, join_small_shards
-from indexer.generation.resources import DiskGuard
 from tests.fakes import FakeEncoder, make_corpus
 
 
@@ -43,10 +42,10 @@ def answers(folder: Path, doc_ids: list[str]) -> list[list[tuple[str, float]]]:
         return [[(hit.doc_id, hit.score) for hit in index.search(doc_id, Request(k=5)).hits] for doc_id in doc_ids]
 
 
-def join(folder: Path, *, left_bytes: int | None = None, disk_bytes: int | None = None) -> list[str]:
+def join(folder: Path) -> list[str]:
     logged: list[str] = []
     with Writer(folder) as writer:
-        join_small_shards(writer, DiskGuard(folder, disk_bytes), left_bytes=left_bytes, log=logged.append)
+        join_small_shards(writer, logged.append)
     return logged
 
 
@@ -96,16 +95,10 @@ def test_few_small_shards_are_left_until_there_are_many(folder: Path, corpus: li
     assert len(shards(folder)) == 1
 
 
-@pytest.mark.parametrize("room", [{"left_bytes": -1}, {"left_bytes": 100}, {"disk_bytes": 1000}])
-def test_nothing_is_joined_where_there_is_no_room(folder: Path, room: dict[str, int]) -> None:
-    assert join(folder, **room) == []
+def test_nothing_is_joined_where_there_is_no_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indexer.generation.resources.left_bytes", lambda _: 1000)
+    assert join(folder) == []
     assert len(shards(folder)) == 12
-
-
-def test_little_memory_limits_the_size_of_joined_shards(folder: Path) -> None:
-    size = max(file.stat().st_size for file in (folder / "shards").iterdir())
-    assert len(join(folder, left_bytes=8 * size)) > 1
-    assert 1 < len(shards(folder)) < 12
 
 
 def test_shards_without_a_document_are_deleted(folder: Path, corpus: list[Document]) -> None:
@@ -131,7 +124,7 @@ def test_compaction_rewrites_only_shards_with_removed_documents(folder: Path, co
 
 
 def test_a_run_joins_the_small_shards_of_its_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.building.budget.BATCH_CHARS", 200)
+    monkeypatch.setattr("indexer.building.pipeline.BATCH_CHARS", 200)
     logged: list[str] = []
     report = build(tmp_path / "x.lm", make_corpus(24), encoder=FakeEncoder(), log=logged.append)
     assert report.n_added == 24 and any(line.startswith("joining") for line in logged)

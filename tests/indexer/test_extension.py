@@ -21,7 +21,6 @@ from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.generation.generations import GenerationState, refresh_generation
-from indexer.generation.resources import DiskGuard
 from tests.fakes import FakeEncoder, make_corpus
 
 DOCUMENTS = make_corpus(160)
@@ -161,11 +160,12 @@ def test_a_recall_under_the_floor_is_refused_after_a_rebuild_and_the_old_generat
 
 
 @pytest.mark.slow
-def test_an_extension_that_the_disk_does_not_hold_is_not_written(start: Start) -> None:
+def test_an_extension_that_the_disk_does_not_hold_is_not_written(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = start("IVF4,Flat")
     add(folder, DOCUMENTS[60:80])
+    monkeypatch.setattr("indexer.generation.resources.left_bytes", lambda _: 10)
     with pytest.raises(BudgetExceeded, match="the FAISS index needs"):
-        refresh(folder, "IVF4,Flat", disk=DiskGuard(folder, 10))
+        refresh(folder, "IVF4,Flat")
     with IndexSnapshot(folder) as snapshot:
         assert snapshot.generation_row is not None and snapshot.generation_row.id == 1
         assert np.count_nonzero(snapshot.is_fresh(snapshot.generation_row.through_chunk)) == 20

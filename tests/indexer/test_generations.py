@@ -18,8 +18,7 @@ from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.generation.generations import is_outgrown, needs_generation, publish_generation, refresh_generation
-from indexer.generation.resources import DiskGuard
+from indexer.generation.generations import is_outgrown, needs_generation, publish_generation
 from tests.fakes import FakeEncoder, make_corpus
 
 
@@ -118,36 +117,15 @@ def test_the_measured_recall_is_that_of_a_comparison_by_hand(folder: Path, monke
 
 
 @pytest.mark.slow
-def test_a_generation_that_cannot_be_built_or_that_the_disk_does_not_hold_changes_nothing(folder: Path) -> None:
+def test_a_generation_that_cannot_be_built_or_that_the_disk_does_not_hold_changes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(IndexMismatch, match="FAISS cannot build factory 'Nonsense'"):
         publish(folder, "Nonsense")
-    with Writer(folder) as writer, pytest.raises(BudgetExceeded, match="the FAISS index needs"):
-        publish_generation(writer, "IVF4,Flat", disk=DiskGuard(folder, 10))
+    monkeypatch.setattr("indexer.generation.resources.left_bytes", lambda _: 10)
+    with pytest.raises(BudgetExceeded, match="the FAISS index needs"):
+        publish(folder, "IVF4,Flat")
     assert published(folder) == (1, "Flat", 1.0)
-
-
-def test_the_budget_chooses_the_type_and_the_ladder_is_logged(folder: Path) -> None:
-    with IndexSnapshot(folder) as snapshot:
-        (flat,) = generation_module.options_for(snapshot, "Flat", None)
-    logged: list[str] = []
-    with Writer(folder) as writer:
-        publish_generation(writer, left_bytes=flat.needed_bytes - 1, log=logged.append)
-    assert published(folder)[1] == "SQfp16"
-    assert logged[0].startswith("  Flat (exact) takes ") and logged[0].endswith(" MB are left")
-    assert logged[1].startswith("> SQfp16 (exact) takes ")
-
-
-def test_where_no_type_fits_no_generation_is_published(tmp_path: Path, corpus: list[Document]) -> None:
-    logged: list[str] = []
-    with Writer(tmp_path / "x.lm") as writer:
-        writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        writer.commit(list(zip(corpus, FakeEncoder().encode(corpus), strict=True)))
-        refresh_generation(writer, "auto", left_bytes=0, log=logged.append)
-        with pytest.raises(BudgetExceeded, match=r"no FAISS index over .* queries go on scanning the shards"):
-            publish_generation(writer, left_bytes=0)
-    assert logged[-1] == "> no FAISS index: queries scan the mapped shards, exactly and slowly"
-    with IndexSnapshot(tmp_path / "x.lm") as snapshot:
-        assert snapshot.generation is None
 
 
 def test_small_blocks_hold_the_same_vectors(folder: Path) -> None:

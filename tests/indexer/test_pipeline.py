@@ -19,7 +19,7 @@ from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.pipeline import Pipeline, run
 from indexer.building.report import Activity, BuildReport
-from indexer.generation.resources import DiskGuard, folder_bytes
+from indexer.generation.resources import folder_bytes
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(12)
@@ -266,21 +266,27 @@ def test_progress_counts_only_what_is_on_disk(folder: Path, encoder: FakeEncoder
     assert seen == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
 
-def test_batches_have_the_requested_size(folder: Path, encoder: FakeEncoder) -> None:
+def test_batches_have_the_size_of_their_texts(
+    folder: Path, encoder: FakeEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline_module, "BATCH_CHARS", 3 * len(CORPUS[0].text))
     same = [replace(CORPUS[0], doc_id=f"d{number}") for number in range(5)]
     with Writer(folder) as writer:
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        run([Pipeline(writer, encoder, batch_chars=3 * len(CORPUS[0].text))], same)
+        run([Pipeline(writer, encoder)], same)
     assert encoder.batches == [["d0", "d1", "d2"], ["d3", "d4"]]
 
 
 @pytest.mark.usefixtures("one_a_batch")
-def test_a_full_disk_leaves_what_was_committed_and_the_next_run_continues(folder: Path) -> None:
+def test_a_full_disk_leaves_what_was_committed_and_the_next_run_continues(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     indexed(folder, CORPUS[:3], FakeEncoder())
-    with Writer(folder) as writer:
-        guard = DiskGuard(folder, folder_bytes(folder) + 40_000)
+    limit = folder_bytes(folder) + 40_000
+    with Writer(folder) as writer, monkeypatch.context() as full:
+        full.setattr("indexer.generation.resources.left_bytes", lambda there: limit - folder_bytes(there))
         with pytest.raises(BudgetExceeded, match=r"a batch of 1 documents needs .* run the same command again"):
-            run([Pipeline(writer, FakeEncoder(), disk=guard)], CORPUS)
+            run([Pipeline(writer, FakeEncoder())], CORPUS)
     there = contents(folder)
     assert there.items() <= texts(CORPUS).items() and 3 < len(there) < 12
     again = FakeEncoder()

@@ -44,7 +44,7 @@ def by_lists_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sample_of(folder: Path, n_queries: int = 20) -> RecallSample:
-    return RecallSample(IndexSnapshot(folder), np.random.default_rng(0), n_queries=n_queries, scan_chunks=100)
+    return RecallSample(IndexSnapshot(folder), np.random.default_rng(0), n_queries=n_queries)
 
 
 @pytest.mark.slow

@@ -80,7 +80,6 @@ FAILURES: list[tuple[Any, dict[str, Any], type[BaseException]]] = [
     ([{"text": "words"}], {"text": "body"}, DocumentError),
     (TEXTS, {"factory": "Foo12"}, IndexMismatch),
     (TEXTS, {"language": "elvish"}, longmatch.EngineError),
-    (TEXTS, {"memory_bytes": 1_000_000}, longmatch.EngineError),
     ([], {"encode": "none"}, DocumentError),
     ([" ", "..."], {"encode": "none"}, DocumentError),
     (broken, {}, RuntimeError),

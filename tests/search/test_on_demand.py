@@ -228,7 +228,7 @@ def test_tokens_are_a_limit(folder: Path, corpus: list[Document]) -> None:
 
 @pytest.mark.slow
 def test_a_stopped_run_is_continued(tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.building.budget.BATCH_CHARS", 2_000)
+    monkeypatch.setattr("indexer.building.pipeline.BATCH_CHARS", 2_000)
     folder = built(tmp_path / "x.lm", corpus, "later")
     with Writer(folder) as writer:
         names = {one.id: name for name, one in writer.indexed([one.doc_id for one in corpus]).items()}

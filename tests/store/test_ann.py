@@ -19,7 +19,7 @@ from engine.text.document import Document
 from engine.words.counts import TermTable, WordTables, count_words
 from engine.words.likelihood import ALPHA, QueryTerms, TermStatistics, collect, query_terms, scores
 from engine.words.segmenter import WordSegmenter
-from indexer.generation.resources import factory_options, index_bytes, is_exact_factory, training_size
+from indexer.generation.resources import factory_for, index_bytes, is_exact_factory, training_size
 
 WIDTH = 16
 
@@ -138,7 +138,7 @@ def test_a_factory_that_faiss_cannot_build_is_a_mismatch(rows: Vectors, ids: Ids
     ],
 )
 def test_auto_searches_few_vectors_exactly_and_many_by_lists(n_vectors: int, width: int, factory: str) -> None:
-    assert factory_options(n_vectors, width)[0] == factory
+    assert factory_for(n_vectors, width) == factory
 
 
 @pytest.mark.parametrize(
@@ -155,13 +155,6 @@ def test_auto_searches_few_vectors_exactly_and_many_by_lists(n_vectors: int, wid
 )
 def test_training_takes_64_vectors_a_list_and_none_where_nothing_is_learned(factory: str, size: int) -> None:
     assert training_size(factory) == size
-    assert training_size(factory, 32) == size // 2
-
-
-@pytest.mark.parametrize("n_vectors", [1_000, 50_000, 50_001, 10_000_000])
-def test_each_type_of_the_ladder_is_smaller_than_the_one_before(n_vectors: int) -> None:
-    sizes = [index_bytes(factory, n_vectors, 384) for factory in factory_options(n_vectors, 384)]
-    assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == len(sizes)
 
 
 @pytest.mark.parametrize("factory", ["Flat", "SQfp16", "SQ8", "IVF8,PQ8x4fs"])
