@@ -123,7 +123,8 @@ class OnDemand:
     def _commit(self, snapshot: Snapshot, positions: Positions, encoded: list[EncodedDocument]) -> None:
         """Store vectors; if another process writes the index or it cannot be written, only this process uses them."""
         try:
-            for part, places, positions_in_part in snapshot.split(positions):
+            for number, places, positions_in_part in snapshot.split(positions):
+                part = snapshot.parts[number]
                 with Writer(part.folder) as writer:
                     writer.claim(part.meta["encoder"])  # it may be bound to another encoder by now
                     ids = part.locations.ids[positions_in_part].tolist()

@@ -135,7 +135,7 @@ class Searcher:
     def ranks(self, prepared: Prepared, selection: partition.Selection, n_most: int) -> partition.Ranks:
         """The best documents of all partitions, as one partition ranks its own; see `Partition.rank`."""
         ranks = self._each(lambda number: self._partitions[number].rank(prepared, selection, n_most))
-        return partition.merged_ranks([*ranks.values()], self._bases[[*ranks]], n_most)
+        return partition.merged_ranks([*ranks.values()], self.snapshot.bases[[*ranks]], n_most)
 
     def rank(self, query: Query, request: Request) -> tuple[Positions, NDArray[np.float64]]:
         """Positions and scores of the best documents, the same as of `search`, without a breakdown; reads no text.
@@ -168,9 +168,8 @@ class Searcher:
             QueryError: the filter does not parse.
         """
         surveys = self._each(lambda number: self._partitions[number].survey(selection))
-        bases = self._bases
         return partition.Survey(
-            np.concatenate([surveys[number].positions + bases[number] for number in sorted(surveys)]),
+            np.concatenate([surveys[number].positions + self.snapshot.bases[number] for number in sorted(surveys)]),
             all(survey.is_exhaustive for survey in surveys.values()),
             all(survey.is_complete for survey in surveys.values()),
         )
@@ -202,7 +201,9 @@ class Searcher:
 
     def exact(self, prepared: Prepared, positions: Positions) -> Exact:
         """The scores of given documents (R,) for a prepared query, in that order; R is at least 1."""
-        owned = {owner: (places, positions_in_part) for owner, places, positions_in_part in self._owned(positions)}
+        owned = {
+            owner: (places, positions_in_part) for owner, places, positions_in_part in self.snapshot.split(positions)
+        }
         parts = self._each(lambda number: self._partitions[number].exact(prepared, owned[number][1]), list(owned))
         places = np.concatenate([owned[number][0] for number in parts])
         return replace(reduce(join_exact, parts.values()).of(np.argsort(places)), positions=positions)
@@ -225,7 +226,7 @@ class Searcher:
         self, queries: Sequence[tuple[int, Prepared]], selection: partition.Selection, k: int
     ) -> list[partition.Ranked]:
         """The best of all documents for several queries, as one partition ranks its own; see `Partition.tops`."""
-        bases = self._bases
+        bases = self.snapshot.bases
 
         def tops(number: int) -> list[partition.Ranked]:
             base = int(bases[number])
@@ -244,12 +245,6 @@ class Searcher:
     def allowed(self, request: Request) -> NDArray[np.bool_]:
         """(N,) True for the documents that pass the metadata filter and are not to be left out."""
         return partition.allowed_documents(self.snapshot, request.filter, request.without)
-
-    @property
-    def _bases(self) -> NDArray[np.int64]:
-        """(P,) position of the first document of each partition among those of all."""
-        sizes = [part.n_documents for part in self.snapshot.parts]
-        return np.cumsum([0, *sizes], dtype=np.int64)[:-1]
 
     def _each(self, call: Callable[[int], AnswerT], numbers: Sequence[int] | None = None) -> dict[int, AnswerT]:
         """Call partitions by number, in threads: scans of words and products of vectors release the GIL."""
@@ -301,19 +296,14 @@ class Searcher:
 
     def show(self, positions: Positions) -> list[partition.Shown]:
         """Documents at some positions (R,), in that order, each from its partition; see `Partition.show`."""
-        owned = {owner: (places, positions_in_part) for owner, places, positions_in_part in self._owned(positions)}
+        owned = {
+            owner: (places, positions_in_part) for owner, places, positions_in_part in self.snapshot.split(positions)
+        }
         shown = self._each(lambda number: self._partitions[number].show(owned[number][1]), list(owned))
         by_place: dict[int, partition.Shown] = {}
         for owner, (places, _) in owned.items():
             by_place.update(zip(places.tolist(), shown[owner], strict=True))
         return [by_place[place] for place in range(len(positions))]
-
-    def _owned(self, positions: Positions) -> Iterator[tuple[int, NDArray[np.int64], Positions]]:
-        """Group documents (R,) by partition: its number, places among the R, and positions in the partition."""
-        owners = np.searchsorted(self._bases, positions, side="right") - 1
-        for owner in sorted(set(owners.tolist())):  # `np.unique` loads masked arrays
-            places = np.flatnonzero(owners == owner)
-            yield owner, places, positions[places] - self._bases[owner]
 
 
 def least_score(request: Request, floor: Floor | None) -> float:

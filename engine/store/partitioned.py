@@ -98,11 +98,6 @@ class PartitionedSnapshot(Documents):
         columns["shard"] = columns["shard"] * len(parts) + np.repeat(np.arange(len(parts)), sizes)
         return Locations(**columns)
 
-    @cached_property
-    def _bases(self) -> NDArray[np.int64]:
-        """(P,) position of the first document of each partition."""
-        return np.cumsum([0, *(len(part.locations) for part in self._parts)], dtype=np.int64)[:-1]
-
     def is_newest(self) -> bool:
         """See `IndexSnapshot.is_newest`; compares all partitions, and the manifest."""
         return read_manifest(self.folder) == self._manifest and all(part.is_newest() for part in self._parts)
@@ -116,21 +111,13 @@ class PartitionedSnapshot(Documents):
         """See `Documents.parts`."""
         return self._parts
 
-    def split(self, positions: Positions) -> Iterator[tuple[IndexSnapshot, Positions, Positions]]:
-        """See `Documents.split`."""
-        owners = np.searchsorted(self._bases, positions, side="right") - 1
-        for owner in np.unique(owners).tolist():
-            places = np.flatnonzero(owners == owner)
-            yield self._parts[owner], places, positions[places] - self._bases[owner]
-
     def with_vectors(self, positions: Positions, encoded: Sequence[EncodedDocument]) -> Self:
         """See `IndexSnapshot.with_vectors`."""
         other = copy(self)
         parts = list(self._parts)
-        for part, places, positions_in_part in self.split(positions):
-            parts[parts.index(part)] = part.with_vectors(
-                positions_in_part, [encoded[place] for place in places.tolist()]
-            )
+        for number, places, positions_in_part in self.split(positions):
+            of_part = [encoded[place] for place in places.tolist()]
+            parts[number] = parts[number].with_vectors(positions_in_part, of_part)
         other._parts = tuple(parts)
         other._shards = _JoinedShards([part._shards for part in parts])
         for derived in ("locations", "document_vectors"):

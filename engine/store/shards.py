@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import StorageError, damaged_file
 from engine.store.catalog import NamedRow
-from engine.store.durable import Checksum, check_mapped, check_part, check_size, is_loss, write_durably
+from engine.store.durable import Checksum, check_part, check_size, is_loss, write_durably
 from engine.words.apart import Apart
 from engine.words.counts import PackedTable, PackedWords, WordTables, pack
 
@@ -210,7 +210,7 @@ class ShardSet:
         self._rows = {row.id: row for row in rows}
         self._paths = {number: folder / row.file for number, row in self._rows.items()}
         self._mapped = {number: map_file(path) for number, path in self._paths.items()}
-        self._whole: dict[int, Shard] = {}
+        self._added: dict[int, Shard] = {}
         self._parts: dict[int, _Parts] = {}
         self._words: dict[tuple[int, bool], PackedWords] = {}
 
@@ -220,28 +220,26 @@ class ShardSet:
         return all(content is not None for content in self._mapped.values())
 
     def __getitem__(self, number: int) -> Shard:
-        """All arrays of a shard, the whole file checked.
+        """All arrays of a shard.
 
         Raises:
             IndexDamaged: the file is not the one that was written.
         """
-        if number not in self._whole:
-            path = self._paths[number]
-            content = check_mapped(self._mapped[number], path, self._written(number))
-            with _named_faults(path):
-                self._whole[number] = parse_shard(content)
-        return self._whole[number]
+        if number in self._added:
+            return self._added[number]
+        arrays = {name: self.part(number, name) for name in _VECTORS}
+        return Shard(**arrays, words=self.words(number, apart=True))
 
     def add(self, shard: Shard) -> int:
         """Add a shard that is only in memory; returns its number, which no file has."""
-        number = min(0, *self._whole) - 1 if self._whole else -1
-        self._whole[number] = shard
+        number = -1 - len(self._added)
+        self._added[number] = shard
         return number
 
     def words(self, number: int, *, apart: bool = False) -> PackedWords:
         """The term counts of a shard; with `apart`, with the separate counts by kind of section."""
-        if number in self._whole:
-            words = self._whole[number].words
+        if number in self._added:
+            words = self._added[number].words
             return words if apart else replace(words, apart=None)
         if (number, apart) not in self._words:
             self._words[number, apart] = _stored_words(self._opened(number), apart=apart)
@@ -249,9 +247,9 @@ class ShardSet:
 
     def part(self, number: int, name: str) -> NDArray[Any]:
         """The documents, sections, chunks or spans of a shard, see `Shard`; raises IndexDamaged as `[]` does."""
-        if number in self._whole:
-            whole: NDArray[Any] = getattr(self._whole[number], name)
-            return whole
+        if number in self._added:
+            added: NDArray[Any] = getattr(self._added[number], name)
+            return added
         return self._opened(number)[name]
 
     def _opened(self, number: int) -> _Parts:
@@ -295,7 +293,7 @@ class _Parts:
         return self._checked[name]
 
 
-def _stored_words(arrays: Mapping[str, NDArray[Any]] | _Parts, *, apart: bool) -> PackedWords:
+def _stored_words(arrays: _Parts, *, apart: bool) -> PackedWords:
     """The term counts among the tensors of a shard."""
     if not apart:
         return _packed_words(arrays, "", None)
@@ -303,9 +301,7 @@ def _stored_words(arrays: Mapping[str, NDArray[Any]] | _Parts, *, apart: bool) -
     return _packed_words(arrays, "", Apart(**by_kind, counts=_packed_words(arrays, _APART, None)))
 
 
-def _packed_words(
-    arrays: Mapping[str, NDArray[Any]] | _Parts, prefix: str, apart: Apart[PackedWords] | None
-) -> PackedWords:
+def _packed_words(arrays: _Parts, prefix: str, apart: Apart[PackedWords] | None) -> PackedWords:
     words, pairs = (PackedTable(*(arrays[f"{prefix}{kind}_{column}"] for column in _COLUMNS)) for kind in _KINDS)
     return PackedWords(words, pairs, apart)
 
@@ -341,12 +337,6 @@ def write_shard(path: Path, shard: Shard) -> Checksum:
 
 def _word_tensors(words: PackedWords, prefix: str) -> dict[str, NDArray[Any]]:
     return {f"{prefix}{kind}_{column}": getattr(getattr(words, kind), column) for kind in _KINDS for column in _COLUMNS}
-
-
-def parse_shard(content: mmap.mmap) -> Shard:
-    """View a mapped shard, whose checksum was already compared with the catalog, as arrays."""
-    arrays = mapped_tensors(content)
-    return Shard(**{name: arrays[name] for name in _VECTORS}, words=_stored_words(arrays, apart=True))
 
 
 def part_digests(path: Path) -> dict[str, str]:

@@ -105,12 +105,20 @@ class Documents(Gathering, ABC):
         """The snapshots of all partitions, in the order of their documents; of an index, this snapshot."""
 
     @abstractmethod
-    def split(self, positions: Positions) -> Iterator[tuple[IndexSnapshot, Positions, Positions]]:
-        """Group documents (R,) by part: the part, places among the R, and positions in the part."""
-
-    @abstractmethod
     def close(self) -> None:
         """Close the catalogs; a mapped file is released with the last array that views it."""
+
+    @cached_property
+    def bases(self) -> Positions:
+        """(P,) position of the first document of each part."""
+        return np.cumsum([0, *(len(part.locations) for part in self.parts)], dtype=np.int64)[:-1]
+
+    def split(self, positions: Positions) -> Iterator[tuple[int, Positions, Positions]]:
+        """Group documents (R,) by part: its number, places among the R, and positions in the part."""
+        owners = np.searchsorted(self.bases, positions, side="right") - 1
+        for owner in sorted(set(owners.tolist())):  # `np.unique` loads masked arrays
+            places = np.flatnonzero(owners == owner)
+            yield owner, places, positions[places] - self.bases[owner]
 
     def _read_all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a statement over all documents; of a single column, its values."""
@@ -122,8 +130,8 @@ class Documents(Gathering, ABC):
     def _of(self, positions: Positions, read: Callable[[IndexSnapshot, Positions], Iterable[Value]]) -> list[Value]:
         """One value for each of some documents, in the order given."""
         values: dict[int, Value] = {}
-        for part, places, positions_in_part in self.split(positions):
-            values |= zip(places.tolist(), read(part, positions_in_part), strict=True)
+        for number, places, positions_in_part in self.split(positions):
+            values |= zip(places.tolist(), read(self.parts[number], positions_in_part), strict=True)
         return [values[place] for place in range(len(positions))]
 
     def _rows(self, positions: Positions) -> list[dict[str, Any]]:
@@ -437,10 +445,6 @@ class IndexSnapshot(Documents):
     def parts(self) -> Sequence[IndexSnapshot]:
         """See `Documents.parts`."""
         return (self,)
-
-    def split(self, positions: Positions) -> Iterator[tuple[IndexSnapshot, Positions, Positions]]:
-        """See `Documents.split`."""
-        yield self, np.arange(len(positions)), positions
 
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         with catalog_faults(self.folder / CATALOG_FILE):

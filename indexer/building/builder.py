@@ -353,8 +353,8 @@ def _missing(target: PartitionWriters | Writer, encode: EncodeNow) -> list[list[
         return missing
     with open_snapshot(target.folder) as snapshot:
         chosen = snapshot.split(sample_documents(snapshot))
-        ids = {part.folder: part.locations.ids[positions].tolist() for part, _, positions in chosen}
-    return [ids.get(writer.folder, []) for writer in target.parts]
+        ids = {number: snapshot.parts[number].locations.ids[positions].tolist() for number, _, positions in chosen}
+    return [ids.get(number, []) for number in range(len(target.parts))]
 
 
 def encoder_for(path: Path, name: str | None, device: str | None) -> Encoder:

@@ -58,28 +58,18 @@ def upkeep() -> None:
 
 @upkeep.command()
 @index_argument
-@click.option("--deep", is_flag=True, help="Also recompute vectors and term counts of some documents from their text.")
-@click.option("--sample", type=click.IntRange(1), help="Documents of --deep; by default 32.")
-@device_option
 @json_option
-def verify(index: Path, deep: bool, sample: int | None, device: str | None, as_json: bool) -> None:
+def verify(index: Path, as_json: bool) -> None:
     """Check every file, checksum and text of INDEX. Exit status 1 on damage.
 
     \b
     Example:
         longmatch upkeep verify papers.lm
-        longmatch upkeep verify papers.lm --deep --sample 100
     """
     from indexer.upkeep.verify import Damage
     from indexer.upkeep.verify import verify as check
 
-    if not deep and (sample, device) != (None, None):
-        raise click.UsageError("--sample and --device belong to --deep")
     findings = check(index)
-    if deep and all(finding.is_harmless for finding in findings):
-        from indexer.upkeep.verify import SAMPLE, verify_deep
-
-        findings += verify_deep(index, sample=sample or SAMPLE, device=device)
     harmful = [finding for finding in findings if not finding.is_harmless]
     if as_json:
         echo(json.dumps([asdict(finding) for finding in findings]))

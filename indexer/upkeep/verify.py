@@ -1,8 +1,4 @@
-"""Compares every file and row of an index with what was recorded at writing; with `--deep`, samples with their text.
-
-Checksums show that a file is unchanged since it was written; samples show that its contents match the text. Changes
-nothing.
-"""
+"""Compares every file and row of an index with what was recorded at writing. Changes nothing."""
 
 from __future__ import annotations
 
@@ -14,23 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from engine.encoders.encoder import EncodedDocument, Encoder
-from engine.errors import DocumentError, IndexDamaged, IndexMismatch, command_line, named_faults
+from engine.errors import IndexDamaged, IndexMismatch, command_line, named_faults
 from engine.store import catalog, checks
 from engine.store.ann import AnnIndex
 from engine.store.durable import Checksum
 from engine.store.gathering import check_blocks
-from engine.store.partitioned import Snapshot, open_snapshot, stored_meta, stored_sources
+from engine.store.partitioned import stored_meta, stored_sources
 from engine.store.postings import Postings
-from engine.store.reference import parse_reference, sample_order
+from engine.store.reference import parse_reference
 from engine.store.shards import SHARD_FOLDER, ShardSet, map_file
 from engine.store.writable import index_files, named_files, newest_shard, next_shard
-from engine.text.document import Document
-from engine.words.counts import WordTables, count_documents
-from engine.words.segmenter import WordSegmenter
 
 _ROWS = 256
 
@@ -42,7 +31,6 @@ class Damage(StrEnum):
     CATALOG = "catalog"  # its tables are not what was written, or SQLite cannot read it; it cannot be repaired
     COMMITS = "commits"  # the catalog lost commits, and with them names and texts of documents
     DOCUMENT = "document"  # a document's text is not the one that was indexed
-    CONTENT = "content"  # vectors or term counts are not those of the text, see `indexer.upkeep.verify`
     SHARD = "shard"  # vectors are lost; the texts can be encoded again
     REFERENCE = "reference"  # the sample and statistics are lost; a new one can be drawn, which changes scores
     GENERATION = "generation"  # derived files; can be rebuilt from shards
@@ -263,89 +251,3 @@ def _find_leftovers(connection: sqlite3.Connection, folder: Path) -> list[Findin
         for file in index_files(folder)
         if file.relative_to(folder).as_posix() not in named
     ]
-
-
-SAMPLE = 32  # default number of documents
-# Between a stored row and the recomputed one. Half precision, bfloat16 and other batches change a vector by less;
-# another text or other parameters change it by more.
-_LEAST_COSINE = 0.95
-
-
-@named_faults
-def verify_deep(
-    path: str | Path, *, sample: int = SAMPLE, encoder: Encoder | None = None, device: str | None = None
-) -> list[Finding]:
-    """Compare stored vectors and term counts of some documents with those recomputed from their text.
-
-    Args:
-        sample: most documents; chosen by a hash of their names, so that a second run checks the same documents.
-
-    Returns:
-        A finding for each document that differs, by name.
-
-    Raises:
-        EncoderError: the encoder cannot be loaded.
-        IndexDamaged: a file is not what was written.
-        IndexMismatch: the encoder is not that of the index.
-    """
-    with open_snapshot(Path(path)) as snapshot:
-        positions = np.sort(sample_order(snapshot.doc_ids())[:sample])
-        documents = [document for document, _ in snapshot.documents(positions)]
-        findings = _compare_words(snapshot, positions, documents)
-        encoded = snapshot.has_vectors[positions]
-        if encoded.any():
-            # An index without vectors needs no encoder.
-            from engine.index import Index
-
-            used = Index(snapshot, encoder, device).encoder
-            chosen = [document for document, has in zip(documents, encoded, strict=True) if has]
-            findings += _compare_vectors(snapshot, positions[encoded], chosen, used)
-    return sorted(findings, key=lambda finding: finding.where)
-
-
-def _compare_words(snapshot: Snapshot, positions: NDArray[np.int64], documents: list[Document]) -> list[Finding]:
-    if snapshot.language is None or not documents:
-        return []
-    counted = count_documents(WordSegmenter(snapshot.language), documents)
-    stored = snapshot.words(positions)
-    return [
-        Finding(
-            Damage.CONTENT, document.doc_id, "its term counts are not those of its text; remove it, then index it again"
-        )
-        for row, document in enumerate(documents)
-        if _row(counted, row) != _row(stored, row)
-    ]
-
-
-def _row(tables: WordTables, row: int) -> list[bytes]:
-    counts = tables.of(np.array([row]))
-    return [column.tobytes() for table in (counts.words, counts.pairs) for column in (table.terms, table.counts)]
-
-
-def _compare_vectors(
-    snapshot: Snapshot, positions: NDArray[np.int64], documents: list[Document], encoder: Encoder
-) -> list[Finding]:
-    findings = []
-    for position, document in zip(positions.tolist(), documents, strict=True):
-        try:
-            difference = _difference(snapshot, position, encoder.encode([document])[0])
-        except DocumentError as error:
-            difference = str(error)
-        if difference:
-            findings.append(Finding(Damage.CONTENT, document.doc_id, f"{difference}; remove it, then index it again"))
-    return findings
-
-
-def _difference(snapshot: Snapshot, position: int, new: EncodedDocument) -> str:
-    """How stored vectors differ from recomputed ones; "" where they do not."""
-    chunks, _ = snapshot.chunk_vectors(np.array([position]))
-    rows = [(chunk.section, chunk.start, chunk.stop, chunk.n_tokens) for chunk in new.chunk_spans]
-    spans = np.array(rows).reshape(-1, 4)
-    if not np.array_equal(spans, snapshot.spans(position)):
-        return f"its {len(chunks)} chunks are not the {len(spans)} of its text"
-    whole = snapshot.document_vectors[position : position + 1]
-    pairs = [(whole, new.document[None]), (snapshot.section_vectors(position), new.sections), (chunks, new.chunks)]
-    least = min(float((stored * computed).sum(1).min(initial=1.0)) for stored, computed in pairs if len(computed))
-    if least < _LEAST_COSINE:
-        return f"a stored vector has cosine {least:.3f} with that of its text"
-    return ""

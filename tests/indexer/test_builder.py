@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -294,7 +293,7 @@ def test_a_killed_first_run_is_continued_as_it_was_called(
     assert f"--encode all --encoder {bert_folder} --factory IVF1,Flat" in again.stderr
     with open_snapshot(tmp_path / "x.lm") as snapshot:
         assert snapshot.has_vectors.all()
-        factories = [part.generation_row.factory for part, _, _ in snapshot.split(np.arange(snapshot.n_documents))]
+        factories = [part.generation_row.factory for part in snapshot.parts]
         assert (set(factories), snapshot.language) == ({"IVF1,Flat"}, "german")
     assert "first run" not in run("index", tmp_path / "x.lm", papers).stderr
 

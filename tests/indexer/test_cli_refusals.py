@@ -91,7 +91,6 @@ REFUSALS: list[tuple[str, int, str]] = [
     ("plot {x} two.jsonl -o x.png", 1, "two.jsonl holds 2 documents; name a file of one document"),
     ("remove {x} absent.md", 1, "nothing was removed"),
     ("upkeep verify /no/such.lm", 1, "holds no index"),
-    ("upkeep verify {x} --sample 2", 2, "--sample and --device belong to --deep"),
     ("upkeep compact /no/such.lm", 1, "holds no index"),
     ("upkeep rebase /no/such.lm", 1, "holds no index"),
 ]
