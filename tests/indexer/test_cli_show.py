@@ -1,12 +1,15 @@
-"""`longmatch show`: sections, pages, lists and fields."""
+"""`longmatch show`, `export` and `plot`: sections, pages, lists, fields, tables in files, and pictures."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import longmatch
+from engine.text.document import Document
 from tests.commands import run, succeed
 from tests.readers.made_pdf import pdf_of_contents
 
@@ -82,3 +85,77 @@ def test_the_fields_are_listed(built: Path) -> None:
         "n_documents": 1,
         "examples": ["Ann Lee", "Ben Roy"],
     }
+
+
+def read_table(path: Path) -> Any:  # noqa: ANN401
+    module = pytest.importorskip("pyarrow.parquet" if path.suffix == ".parquet" else "pyarrow.feather")
+    return module.read_table(path)
+
+
+@pytest.mark.parametrize("what", ["documents", "sections"])
+def test_the_file_is_the_table_of_the_index(words_folder: Path, tmp_path: Path, what: str) -> None:
+    with longmatch.open(words_folder) as index:
+        for name in ("x.parquet", "x.arrow", "x.feather"):
+            succeed("export", words_folder, "--what", what, "-o", tmp_path / name)
+            assert read_table(tmp_path / name).equals(index.to_arrow(what))  # type: ignore[arg-type]
+
+
+def test_vectors_of_filtered_documents_are_exported(built_folder: Path, tmp_path: Path) -> None:
+    result = succeed(
+        "export", built_folder, "--what", "vectors", "--where", "year = 2003", "-o", tmp_path / "x.parquet"
+    )
+    table = read_table(tmp_path / "x.parquet")
+    assert set(table.column("doc_id").to_pylist()) == {"doc003", "doc028", "doc053"}
+    assert result.stderr == f"{table.num_rows:,} rows, 3 documents\n"
+
+
+def test_failed_exports_keep_the_old_file(words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.parquet").write_text("old")
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("engine.report.arrow.Export.write", full)
+    result = run("export", words_folder, "-o", tmp_path / "x.parquet")
+    assert result.exit_code == 1 and "could not be written (No space left on device)" in result.stderr
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+
+
+def test_parts_of_results_are_columns(words_folder: Path, tmp_path: Path) -> None:
+    query = ["query", words_folder, "--id", "doc003", "--id", "doc004", "-k", "2", "--sections", "1"]
+    for form in ("parquet", "arrow"):
+        succeed(*query, "--format", form, "-o", tmp_path / f"x.{form}")
+        rows = read_table(tmp_path / f"x.{form}").to_pylist()
+        assert {row["query_id"] for row in rows} == {"doc003", "doc004"}
+        assert {row["kind"] for row in rows} == {"section_pair", "rest"}
+
+
+def test_hits_are_printed_as_bibtex_and_ris(words_folder: Path) -> None:
+    query = ["query", words_folder, "--id", "doc003", "-k", "2", "--format"]
+    text = run(*query, "bibtex").stdout
+    assert text.count("@misc{doc") == 2 and "  year = {" in text
+    assert run(*query, "ris").stdout_bytes.count(b"ER  - \r\n") == 2
+
+
+@pytest.mark.slow
+def test_the_name_of_the_file_gives_the_format(words_folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for name, start in (("x.png", b"\x89PNG"), ("x.SVG", b"<?xml")):
+        succeed("plot", words_folder, "-o", tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_a_file_or_an_indexed_document_is_on_the_map_with_its_hits(
+    words_folder: Path, corpus: list[Document], tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "draft.md").write_text(f"# My draft\n\n{corpus[3].text}")
+    succeed("plot", words_folder, tmp_path / "draft.md", "-k", "2", "--by", "family", "-o", tmp_path / "x.svg")
+    svg = (tmp_path / "x.svg").read_text()
+    assert "query: My draft" in svg and "family: even" in svg
+    with longmatch.open(words_folder) as index:
+        hits = index.search(tmp_path / "draft.md", k=2)
+    assert all(f"{hit.rank}: {hit.score:.4f} {hit.title}" in svg for hit in hits)
+    succeed("plot", words_folder, "--id", "doc003", "--where", "topic = 3", "-o", tmp_path / "x.svg")
+    svg = (tmp_path / "x.svg").read_text()
+    assert "query: Title 3" in svg and "6 of 60 documents" in svg
