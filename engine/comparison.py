@@ -1,4 +1,4 @@
-"""Two documents compared with each other: the score, the parts that sum to it, the cosines of all sections.
+"""Two documents compared with each other: the score, the parts that sum to it.
 
 The score needs thresholds and word statistics, which an index has in its reference. Two documents alone have no
 reference: then every similarity counts from 0 on, and word frequencies are those in the two documents. Such a score
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.encoders.encoder import Encoder
-from engine.result import Hit, Provenance, Result, SectionMatrix, Status, encoder_state, provenance
+from engine.result import Hit, Provenance, Result, Status, encoder_state, provenance
 from engine.scoring.breakdown import Scored, break_down
 from engine.scoring.evidence import Components, Matches, Scoring, best_matches, chunk_component, combine, no_matches
 from engine.search.query import Background, Prepared, Query, as_stored, prepare, with_section_weights
@@ -99,7 +99,6 @@ def compare(
     )
     has_vectors = len(target.vectors.chunks) > 0
     hit = Hit(1, score, target.document, breakdown, target.vectors.coverage, has_vectors)
-    matrix = query.vectors.sections @ target.vectors.sections.T
     coverage = prepared.vectors.coverage
     is_cut = coverage.tokens_read < coverage.tokens_total or coverage.chunks_pooled > 1
     return Result(
@@ -117,7 +116,6 @@ def compare(
         floor=background.reference.floor_of(len(query.document.text), scoring),
         wording=background.reference.stock,
         background=folder,
-        matrix=SectionMatrix(query.document, target.document, matrix),
     )
 
 

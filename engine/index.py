@@ -29,7 +29,7 @@ from engine.store.partitioned import Snapshot, index_facts, open_snapshot
 from engine.store.snapshot import IndexSnapshot, Positions
 from engine.text.document import Document
 from engine.text.segmentation import Coverage
-from engine.views import JointResult, Result, SectionMatrix, joint_view, result_view
+from engine.views import JointResult, Result, joint_view, result_view
 
 if TYPE_CHECKING:
     from engine.gpu import Acceleration
@@ -427,20 +427,6 @@ class Index:
             QueryError: no such document.
         """
         return self.snapshot.chunk_vectors(np.array([self.position(doc_id)]))[0]
-
-    def section_matrix(self, query: Document | str, doc_id: str) -> SectionMatrix:
-        """Cosines of all sections of a query (a document, or the doc_id of one) with those of a target.
-
-        Raises:
-            IndexMismatch: the index holds words alone.
-            QueryError: there is no such document, or one of the two has no token.
-        """
-        self._check_vectors()
-        source, target = self._source(query), self.stored_query(doc_id)
-        for side in (source, target):
-            if len(side.vectors.sections) != len(side.document.sections):
-                raise QueryError(f"{side.document.doc_id!r} has no token, so that its sections have no vectors")
-        return SectionMatrix(source.document, target.document, source.vectors.sections @ target.vectors.sections.T)
 
     def compare(self, query: Document | str, target: Document | str, request: Request | None = None) -> Result:
         """Score one document as a search with another document would, and break the score down.

@@ -15,7 +15,7 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from engine.encoders.encoder import ModelExplanation, Vectors
+from engine.encoders.encoder import ModelExplanation
 from engine.errors import QueryError
 from engine.scoring.evidence import Floor
 from engine.scoring.parts import Breakdown, SectionPair
@@ -192,7 +192,6 @@ class Result(Sequence[Hit]):
     sections: tuple[SectionNovelty, ...] | None = None  # of a search for novelty: most novel first
     # Of a comparison: folder of the index with the thresholds and word statistics, "" without an index.
     background: str | None = None
-    matrix: SectionMatrix | None = field(default=None, compare=False)  # of a comparison
 
     def __post_init__(self) -> None:
         if not self.hits:
@@ -315,21 +314,6 @@ class JointResult(Sequence[JointHit]):
         n_like = sum(weight > 0 for weight in self.weights)
         sides = f"like {n_like}, unlike {len(self.weights) - n_like}"
         return f"JointResult({sides}, {len(self)} hits, {self.status.value})"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class SectionMatrix:
-    """Plain cosines of all sections of two documents."""
-
-    query: Document
-    target: Document
-    cosines: Vectors  # (sections of the query, sections of the target)
-
-    def __repr__(self) -> str:
-        n_rows, n_columns = self.cosines.shape
-        sides = f"{cut_short(self.query.title)!r}, {cut_short(self.target.title)!r}"
-        extent = f", cosines {self.cosines.min():.2f} to {self.cosines.max():.2f}" if self.cosines.size else ""
-        return f"SectionMatrix({sides}, {n_rows} x {n_columns} sections{extent})"
 
 
 def shown_spans(pair: SectionPair, query: Document, target: Document) -> tuple[Span, Span]:

@@ -85,8 +85,7 @@ class Hit(results.Hit):
 class Result(results.Result):
     """The answer to one query: a sequence of its hits, best first.
 
-    A search for novelty also has `sections`, most novel first, each with its best hit. A comparison has one hit, and
-    `matrix`.
+    A search for novelty also has `sections`, most novel first, each with its best hit. A comparison has one hit.
 
     Example:
         ```python
@@ -99,7 +98,6 @@ class Result(results.Result):
 
     __slots__ = ()
     hits: tuple[Hit, ...]
-    matrix: SectionMatrix | None
 
     @overload
     def __getitem__(self, at: int) -> Hit: ...
@@ -219,27 +217,6 @@ class JointResult(results.JointResult):
         return plain(joint_lines(self))
 
 
-class SectionMatrix(results.SectionMatrix):
-    """Plain cosines of all sections of two documents."""
-
-    __slots__ = ()
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A row for each section of the query, a column for each section of the target, by index and heading.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
-        from engine.report.exports import matrix_frame
-
-        return matrix_frame(self)
-
-    def _repr_html_(self) -> str:
-        from engine.report.page import matrix_html
-
-        return matrix_html(self)
-
-
 class Pairs(results.Pairs):
     """The pairs of an index, best first; pairs with equal scores in order of doc_ids."""
 
@@ -257,9 +234,8 @@ class Pairs(results.Pairs):
 
 
 def result_view(result: results.Result) -> Result:
-    """The view of a result, of its hits and of its matrix."""
-    matrix = result.matrix and _view(SectionMatrix, result.matrix)
-    return _view(Result, result, hits=tuple(_view(Hit, hit) for hit in result.hits), matrix=matrix)
+    """The view of a result, and of its hits."""
+    return _view(Result, result, hits=tuple(_view(Hit, hit) for hit in result.hits))
 
 
 def joint_view(result: results.JointResult) -> JointResult:

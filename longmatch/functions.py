@@ -120,8 +120,7 @@ def compare(
     """Show which sections of a document match which sections of another one, and score the second for the first.
 
     Without an index there are no thresholds: the score is high for any two documents, and serves to order the
-    parts. With an index it is the score that a search of that index with `a` would give `b`. The result has one hit,
-    and the cosines of all sections in `matrix`.
+    parts. With an index it is the score that a search of that index with `a` would give `b`. The result has one hit.
 
     Args:
         a: the query: a text, a path, a dict with "text" or "sections", or a `Document`, as in `Index.search`.

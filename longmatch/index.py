@@ -18,7 +18,7 @@ from engine.search.request import STANDING, Request
 from engine.store.catalog import holds_index
 from engine.store.where import filter_text
 from engine.text.document import Document
-from engine.views import JointResult, Result, SectionMatrix
+from engine.views import JointResult, Result
 from indexer.building.corpus import FileIds
 from longmatch.sources import Columns, Item, Source, Where, index_path, query_document, read_source
 from longmatch.writing import changes_only, progress_log, warn_of_failures, write
@@ -374,17 +374,6 @@ class Index:
         from engine.citing import cited_by
 
         return cited_by(self.opened, doc_id)
-
-    def section_matrix(self, query: Document | str, doc_id: str) -> SectionMatrix:
-        """Cosines of all sections of a query with all sections of an indexed document.
-
-        The query is a `Document`, or the doc_id of an indexed document.
-
-        Raises:
-            IndexMismatch: the index holds words alone.
-            QueryError: there is no such document.
-        """
-        return self.opened.section_matrix(query, doc_id)
 
     def to_arrow(self, what: What = "documents", *, where: Where | None = None) -> pyarrow.Table:
         """Documents, sections or vectors as an Arrow table in memory; `longmatch export` writes the same to a file.

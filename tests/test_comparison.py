@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from engine.comparison import compare_alone
@@ -103,14 +102,6 @@ def test_without_an_index_the_matching_sections_and_related_documents_score_high
     assert compare_alone(QUERY, QUERY, FakeEncoder())[0].score == pytest.approx(1, abs=1e-3)
     encoder = FakeEncoder()
     assert compare_alone(QUERY, TARGET, encoder)[0].score > compare_alone(QUERY, OTHER, encoder)[0].score
-
-
-def test_the_matrix_has_the_cosines_of_all_sections() -> None:
-    found = result_view(compare_alone(QUERY, TARGET, FakeEncoder()))
-    cosines = found.matrix.cosines
-    mine, theirs = (FakeEncoder().encode([one])[0].sections for one in (QUERY, TARGET))
-    np.testing.assert_allclose(cosines, mine @ theirs.T, atol=2e-3)
-    assert np.argmax(cosines[1]) == 0
 
 
 def test_an_index_of_words_compares_by_words(tmp_path: Path) -> None:

@@ -37,18 +37,6 @@ def test_documents_vectors_and_counts_are_those_that_were_indexed(index: Index, 
     np.testing.assert_allclose(vectors, [one.document for one in FakeEncoder().encode(corpus)], atol=1e-3)
 
 
-def test_a_section_matrix_holds_the_cosine_of_each_pair(index: Index, corpus: list[Document]) -> None:
-    matrix = index.section_matrix(corpus[4], "doc009")
-    one, other = FakeEncoder().encode([corpus[4], corpus[9]])
-    by_hand = [[float(a @ b) for b in other.sections] for a in one.sections]
-    np.testing.assert_allclose(matrix.cosines, by_hand, atol=2e-3)
-    assert (matrix.query, matrix.target) == (corpus[4], corpus[9])
-    by_name = index.section_matrix("doc004", "doc009")
-    assert np.array_equal(by_name.cosines, index.section_matrix(corpus[4], "doc009").cosines)
-    query = make_document("q", [("one", "topic2word1 common1"), ("two", "topic3word1")])
-    assert index.section_matrix(query, "doc002").cosines.shape == (2, 3)
-
-
 def test_a_stored_query_has_vectors_and_spans_of_its_document(index: Index, corpus: list[Document]) -> None:
     query = index.stored_query("doc004")
     encoded = FakeEncoder().encode([corpus[4]])[0]
@@ -198,7 +186,7 @@ def test_a_query_that_is_not_read_to_its_end_makes_a_result_partial(tmp_path: Pa
         assert index.search(corpus[3], Request(scoring=BY_WORDS, with_itself=True)).status is Status.CERTIFIED
 
 
-def test_an_index_of_words_alone_is_certified_and_has_no_section_matrix(tmp_path: Path, corpus: list[Document]) -> None:
+def test_an_index_of_words_alone_is_certified(tmp_path: Path, corpus: list[Document]) -> None:
     build(tmp_path / "x.lm", corpus[:20], encode="none")
     with Index.open(tmp_path / "x.lm") as index:
         assert (
@@ -206,22 +194,6 @@ def test_an_index_of_words_alone_is_certified_and_has_no_section_matrix(tmp_path
             is index.search("doc003").status
             is Status.CERTIFIED
         )
-    build(tmp_path / "x.lm", corpus[:5], encode="none")
-    with Index.open(tmp_path / "x.lm") as index:
-        for query in (corpus[1], "doc001"):
-            with pytest.raises(IndexMismatch, match="holds words alone; add vectors: longmatch index "):
-                index.section_matrix(query, "doc002")
-
-
-def test_a_matrix_of_sections_without_vectors_is_refused(
-    index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stored = index.stored_query("doc002")
-    bare = replace(stored, vectors=replace(stored.vectors, sections=np.zeros((0, 32), np.float32)))
-    monkeypatch.setattr(index, "stored_query", lambda _: bare)
-    with pytest.raises(QueryError) as raised:
-        index.section_matrix(corpus[1], "doc002")
-    assert str(raised.value) == "'doc002' has no token, so that its sections have no vectors"
 
 
 N, P, THREADS = 60, 3, 8

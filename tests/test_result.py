@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from engine.errors import MissingExtra, QueryError
@@ -17,7 +16,7 @@ from engine.scoring.parts import Breakdown, ChunkPart, SectionPair, TermPart
 from engine.store.checks import content_hash
 from engine.text.document import Document
 from engine.text.segmentation import Coverage, Section, Span
-from engine.views import Hit, Result, SectionMatrix
+from engine.views import Hit, Result
 from engine.words.places import QueryText
 from tests.strict_schema import check
 
@@ -45,7 +44,6 @@ BREAKDOWN = Breakdown(PAIRS, TERMS, COMPONENTS, places=PLACES)
 HIT = Hit(1, BREAKDOWN.score, TARGET, BREAKDOWN, Coverage(5, 10))
 RESULT = Result(QUERY, Coverage(0, 0), (HIT,), Status.ESTIMATED, 7, 3, 30, 0.0123456789, "english", 2)
 HIT_OF_RESULT = RESULT[0]
-MATRIX = SectionMatrix(QUERY, TARGET, np.array([[0.25, 0.75]], np.float32))
 
 
 def _place(start: int, end: int, page: int | None = None) -> dict[str, Any]:
@@ -217,7 +215,6 @@ def test_where_words_add_more_the_sections_are_shown() -> None:
 def test_hits_show_themselves_in_a_notebook_and_have_no_snippets_without_a_result() -> None:
     assert HIT_OF_RESULT._repr_html_() == RESULT._repr_html_()
     assert HIT._repr_html_() is None  # a notebook then shows the repr
-    assert "<td" in MATRIX._repr_html_()
     with pytest.raises(QueryError, match="the hit 't' belongs to no result; take hits from the result of a search"):
         HIT.snippets()
 
@@ -228,16 +225,6 @@ def test_the_repr_of_a_result_is_short_and_names_its_file() -> None:
     assert repr(of_file) == "Result('Query' from 'draft.md', 1 of 7 hits, estimated)"
     long = replace(QUERY, title="word " * 100, source="folder/" * 100)
     assert len(repr(replace(RESULT, query=long))) < 160
-
-
-def test_a_section_matrix_shows_its_size_and_range_and_is_a_table_of_both_sides() -> None:
-    assert repr(MATRIX) == "SectionMatrix('Query', 'Target', 1 x 2 sections, cosines 0.25 to 0.75)"
-    empty = SectionMatrix(replace(QUERY, sections=()), TARGET, np.zeros((0, 2), np.float32))
-    assert repr(empty) == "SectionMatrix('Query', 'Target', 0 x 2 sections)"
-    frame = MATRIX.to_pandas()
-    assert frame.loc[(0, "A"), (1, "D")] == 0.75
-    assert list(frame.index.names) == ["query_section", "query_heading"]
-    assert list(frame.columns.names) == ["target_section", "target_heading"]
 
 
 def test_a_table_has_one_row_a_hit_and_its_columns_without_any() -> None:
@@ -274,7 +261,6 @@ def test_a_table_of_parts_has_one_row_a_part() -> None:
     [
         (lambda: RESULT.to_pandas(), "Result.to_pandas()"),
         (lambda: RESULT.parts_to_pandas(), "Result.parts_to_pandas()"),
-        (lambda: MATRIX.to_pandas(), "SectionMatrix.to_pandas()"),
     ],
 )
 def test_a_missing_pandas_raises_an_error_with_the_install_command(

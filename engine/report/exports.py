@@ -26,9 +26,9 @@ from engine.environment import check_extra
 from engine.references.extraction import common_references
 from engine.report.contract import listed_hits, result_dict
 from engine.report.quotes import Quotes
-from engine.result import N_SNIPPETS, PAIR_COLUMNS, Hit, Pairs, Result, SectionMatrix
+from engine.result import N_SNIPPETS, PAIR_COLUMNS, Hit, Pairs, Result
 from engine.text.cleaning import safe
-from engine.text.document import Document, section_label
+from engine.text.document import section_label
 
 if TYPE_CHECKING:
     import pandas
@@ -180,25 +180,6 @@ def pairs_frame(pairs: Pairs) -> pandas.DataFrame:
     """
     frame: pandas.DataFrame = _pandas("Pairs.to_pandas()").DataFrame(pairs.rows(), columns=PAIR_COLUMNS)
     return frame.astype(dict.fromkeys(("score", "forward", "backward"), "float64"))
-
-
-def matrix_frame(matrix: SectionMatrix) -> pandas.DataFrame:
-    """The cosines of a section matrix, with rows and columns labelled by index and heading.
-
-    Raises:
-        MissingExtra: pandas is not installed.
-    """
-    library = _pandas("SectionMatrix.to_pandas()")
-
-    def sections(document: Document, side: str) -> Any:  # noqa: ANN401
-        labels = [section_label(document, position) for position in range(len(document.sections))]
-        return library.MultiIndex.from_arrays(
-            [range(len(labels)), labels], names=[f"{side}_section", f"{side}_heading"]
-        )
-
-    rows, columns = sections(matrix.query, "query"), sections(matrix.target, "target")
-    frame: pandas.DataFrame = library.DataFrame(matrix.cosines, index=rows, columns=columns)
-    return frame
 
 
 def _pandas(feature: str) -> ModuleType:

@@ -24,14 +24,8 @@ class Style(StrEnum):
     FAINT = "faint"
     DELETED = "deleted"
     INSERTED = "inserted"
-    SHADE_0 = "shade_0"  # cells of a matrix, from the lowest to the highest
-    SHADE_1 = "shade_1"
-    SHADE_2 = "shade_2"
-    SHADE_3 = "shade_3"
-    SHADE_4 = "shade_4"
 
 
-SHADES = (Style.SHADE_0, Style.SHADE_1, Style.SHADE_2, Style.SHADE_3, Style.SHADE_4)
 _NO_COLUMN = frozenset(["Mn", "Me", "Cf"])  # Unicode categories of combining and invisible characters
 
 

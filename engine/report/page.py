@@ -25,7 +25,7 @@ from engine.report import contract, table
 from engine.report.lines import counted, pages_label
 from engine.report.quotes import marked_runs as quote_runs
 from engine.report.quotes import window
-from engine.result import N_MATCHES, Hit, Result, SectionMatrix, SectionNovelty, Status, cut_short
+from engine.result import N_MATCHES, Hit, Result, SectionNovelty, Status, cut_short
 from engine.scoring.parts import PairColumns, pair_columns
 from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, section_label, section_labels
 from engine.text.segmentation import Span
@@ -537,18 +537,6 @@ def result_html(result: Result) -> str:
     values = contract.result_dict(result, n_pairs=_PAIRS)
     best = max((hit["score"] for hit in values["hits"]), default=1.0)
     return render("notebook/result.html", result=result, values=values, best=best)
-
-
-def matrix_html(matrix: SectionMatrix) -> str:
-    """The cosines as shaded cells, in hundredths; sections of the target have numbers, named below the table.
-
-    The shade runs from the lowest to the highest cosine. Numbers count from 0, as `index` in `Result.to_dict`.
-    """
-    rows, columns = section_labels(matrix.query), section_labels(matrix.target)
-    low = float(matrix.cosines.min(initial=1.0))
-    extent = max(float(matrix.cosines.max(initial=-1.0)) - low, 1e-9)
-    cells = [[(value, (value - low) / extent) for value in row] for row in matrix.cosines.tolist()]
-    return render("notebook/matrix.html", matrix=matrix, rows=rows, columns=columns, cells=cells)
 
 
 def document_html(document: Document) -> str:

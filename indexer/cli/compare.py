@@ -34,7 +34,6 @@ from indexer.cli.output import (
     emit_lines,
     file_options,
     format_option,
-    matrix_option,
     output_option,
     pairs_option,
     write_output,
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
 @click.option("--encoder", metavar="NAME", help="Encoder, without --index; by default longmatch-minilm (bundled).")
 @request_options("skip", "weights")
 @pairs_option(10)
-@matrix_option
 @click.option(
     "--changes", is_flag=True, help="Show which words changed from A to B, section by section, in place of parts."
 )
@@ -83,16 +81,12 @@ def compare(
 
     \b
     Example:
-        longmatch compare draft.pdf paper.pdf --matrix
+        longmatch compare draft.pdf paper.pdf
         longmatch compare old.docx new.docx --changes
         longmatch compare draft.pdf --index papers.lm --id smith2020.pdf
         longmatch compare mine.xml theirs.xml --weight claims=3,abstract=0
     """
     _check_use(documents, index, doc_id, encoder)
-    if shown.matrix and shown.changes:
-        raise click.UsageError("--matrix and --changes exclude each other")
-    if shown.matrix and shown.form == "html":
-        raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
     read = read_each(documents, reading)
     # Imported here, so that a usage error does not load the encoder.
     from engine.comparison import compare_alone
@@ -110,8 +104,7 @@ def compare(
         print_answers,  # a usage error loads no report
     )
 
-    matrices = () if not shown.matrix or result.matrix is None else (result.matrix,)
-    print_answers([Answer(result, matrices)], shown)
+    print_answers([Answer(result)], shown)
 
 
 def _check_use(documents: tuple[str, ...], index: Path | None, doc_id: str | None, encoder: str | None) -> None:

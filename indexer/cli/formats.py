@@ -12,8 +12,8 @@ from engine.environment import check_extra
 from engine.report.contract import envelope, result_dict
 from engine.report.exports import NOVELTY_COLUMNS, PART_COLUMNS, bibtex, csv_text, novelty_rows, part_rows, ris
 from engine.report.lines import Line, line
-from engine.report.table import N_NOVELTY_PAIRS, N_PAIRS, matrix_lines, no_hits, result_lines
-from engine.result import JointResult, Result, SectionMatrix
+from engine.report.table import N_NOVELTY_PAIRS, N_PAIRS, no_hits, result_lines
+from engine.result import JointResult, Result
 from engine.text.cleaning import json_text, safe
 from indexer.cli.options import typed_command
 from indexer.cli.output import Output, emit, emit_lines
@@ -23,11 +23,10 @@ RUN_TAG = "longmatch"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A result, and the section matrices of its hits where they were requested."""
+    """A result, and of a watch the hits that were printed before they changed."""
 
     result: Result
-    matrices: tuple[SectionMatrix, ...] = ()
-    changed: tuple[str, ...] | None = None  # of a watch: hits that were printed before they changed
+    changed: tuple[str, ...] | None = None
 
 
 def no_hits_notes(answers: Sequence[Answer]) -> list[str]:
@@ -72,7 +71,7 @@ def _table(answers: Sequence[Answer], n_pairs: int | None, width: int) -> list[L
         blocks = [result_lines(answer.result, n_pairs=n_pairs, width=width)]
         if answer.changed:
             blocks.append([line(f"changed since they were printed: {', '.join(answer.changed)}")])
-        for block in [*blocks, *(matrix_lines(matrix, width=width) for matrix in answer.matrices)]:
+        for block in blocks:
             lines += [(), *block] if lines else block
     return lines
 
@@ -81,9 +80,6 @@ def _as_dict(answer: Answer, n_pairs: int | None) -> dict[str, Any]:
     result = result_dict(answer.result, n_pairs=n_pairs)
     if answer.changed is not None:
         result["changed"] = list(answer.changed)
-    if answer.matrices:
-        for hit, matrix in zip(result["hits"], answer.matrices, strict=True):
-            hit["section_matrix"] = [[round(float(cosine), 4) for cosine in row] for row in matrix.cosines]
     return result
 
 

@@ -174,11 +174,9 @@ class Output:
     form: str
     output: Path | None
     n_pairs: int | None = None  # section pairs of a hit; by default as many as the format shows
-    matrix: bool = False  # the cosines of all sections too
     changes: bool = False  # of a comparison: the words that changed, in place of parts
 
 
-matrix_option = click.option("--matrix", is_flag=True, help="Also print the cosines of all section pairs.")
 # The output file, and limits for reading the document.
 file_options = together(output_option, reading_options)
 

@@ -31,7 +31,6 @@ from indexer.cli.output import (
     file_options,
     format_option,
     log_option,
-    matrix_option,
     pairs_option,
     written_option,
 )
@@ -78,7 +77,6 @@ class _Named:
 @request_options()
 @ray_option("Search partitions as actors of")
 @pairs_option(None, "3, in HTML 10; of novelty 1, in HTML 3")
-@matrix_option
 @format_option(["table", "json", "jsonl", "csv", "trec", "html", "bibtex", "ris", "parquet", "arrow"])
 @file_options
 @log_option
@@ -130,7 +128,7 @@ def query(
                         log(left_out_note(together.results[0].query, together.copies))
                     print_joint(together, shown)
             else:
-                answers = [_answer(opened, query, request, matrix=shown.matrix) for query in queries.read(reader)]
+                answers = [_answer(opened, query, request) for query in queries.read(reader)]
     if answers:
         from indexer.cli.formats import no_hits_notes, print_answers
 
@@ -152,35 +150,30 @@ def _unlike(index: Index, name: str, reader: DocumentReader | None) -> Document 
 
 def _check_use(names: _Named, request: Request, shown: Output) -> None:
     """Check that the options go together."""
-    form, matrix, texts = shown.form, shown.matrix, names.texts
+    form, texts = shown.form, names.texts
     if not any((names.documents, names.doc_ids, texts)):
         raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")
     if form in ("parquet", "arrow") and shown.output is None:
         raise click.UsageError(f"--format {form} is binary; name a file: -o parts.{form}")
-    if matrix and form == "html":
-        raise click.UsageError("--matrix is for tables and JSON; the report has a heat map: leave --matrix out")
     if not all(map(str.strip, texts)):
         raise click.UsageError("--text is empty; give it some words")
-    if names.is_joint and (form not in _OF_JOINT or matrix):
-        asked = "--matrix" if matrix else f"--format {form}"
-        raise click.UsageError(f"{asked} is for one document; with --together or --not use: {', '.join(_OF_JOINT)}")
-    if request.mode is Mode.NOVELTY:
-        if matrix:
-            raise click.UsageError("--matrix is for rankings of documents; leave it out with --mode novelty")
-        if form not in _OF_NOVELTY:
-            raise click.UsageError(f"--format {form} shows no novelty; use one of: {', '.join(_OF_NOVELTY)}")
+    if names.is_joint and form not in _OF_JOINT:
+        use = ", ".join(_OF_JOINT)
+        raise click.UsageError(f"--format {form} is for one document; with --together or --not use: {use}")
+    if request.mode is Mode.NOVELTY and form not in _OF_NOVELTY:
+        raise click.UsageError(f"--format {form} shows no novelty; use one of: {', '.join(_OF_NOVELTY)}")
     if request.explain is Explain.MODEL and form not in _OF_MODELS:
         raise click.UsageError(f"--format {form} shows no --explain model; use one of: {', '.join(_OF_MODELS)}")
 
 
-def _answer(index: Index, query: Document | str, request: Request, *, matrix: bool) -> Answer:
+def _answer(index: Index, query: Document | str, request: Request) -> Answer:
     """The answer to one query; a line on standard error names the copies of the query that are left out of it."""
     from indexer.cli.formats import Answer  # a usage error loads no report
 
     result = index.search(query, request)
     if result.copies:
         log(left_out_note(result.query, result.copies))
-    return Answer(result, tuple(index.section_matrix(query, hit.doc_id) for hit in result) if matrix else ())
+    return Answer(result)
 
 
 NOTHING_NEW = 4  # exit status

@@ -35,11 +35,6 @@ _STYLES = {  # of rich
     Style.FAINT: "dim",
     Style.DELETED: "red strike",
     Style.INSERTED: "green underline",
-    Style.SHADE_0: "grey30",
-    Style.SHADE_1: "blue",
-    Style.SHADE_2: "cyan",
-    Style.SHADE_3: "yellow",
-    Style.SHADE_4: "bold red",
 }
 
 

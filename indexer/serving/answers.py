@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from starlette.responses import JSONResponse
 
-from engine.errors import BudgetExceeded, DocumentError, EngineError, IndexBusy, IndexMismatch, QueryError, step
+from engine.errors import BudgetExceeded, DocumentError, EngineError, IndexBusy, IndexMismatch, QueryError
 from engine.index import Index
 from engine.report.contract import envelope, head_dict, hit_dicts, outline, result_dict
-from engine.result import SectionMatrix, recorded_encoder
+from engine.result import recorded_encoder
 from engine.search.request import Request
 from engine.store.partitioned import check_fields, stored_fields, stored_values
 from engine.text.document import Document
@@ -27,7 +26,7 @@ from engine.text.segmentation import Coverage
 from engine.views import Result
 from indexer.request_fields import request_of
 from indexer.serving.bodies import MOST_LISTED, CompareParameters, Parameters
-from indexer.serving.settings import MOST_CELLS, MOST_REPLY_BYTES
+from indexer.serving.settings import MOST_REPLY_BYTES
 
 LOG = logging.getLogger("longmatch.serving")
 RETRY_SECONDS = 2
@@ -97,9 +96,6 @@ def refusal_of(error: Exception, folder: Path) -> Refusal:
     return Refusal(500, "internal_error", "the server failed on this request", "read the log of the server")
 
 
-_DIGITS = 4  # of a cosine
-
-
 def as_json(value: Mapping[str, Any]) -> bytes:
     """JSON in UTF-8; a number that JSON does not have is an error."""
     content = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -114,15 +110,13 @@ def search(index: Index, query: Document | str, parameters: Parameters) -> bytes
     result = without_folders(index.search(query, request))
     if result.sections is not None:
         return as_json(envelope([result_dict(result, n_pairs=_n_listed(parameters))]))
-    return _ranking(result, parameters, partial(index.section_matrix, query) if parameters.matrix else None)
+    return _ranking(result, parameters)
 
 
 def search_together(
     index: Index, like: Sequence[Document | str], unlike: Sequence[Document | str], parameters: Parameters
 ) -> bytes:
     """Rank the index against several documents as one query."""
-    if parameters.matrix:
-        raise QueryError("matrix is for one document; leave it out with also and unlike")
     request = request_of(parameters)
     for query in (*like, *unlike):
         check_names(index, query, request)
@@ -136,15 +130,11 @@ def _n_listed(parameters: Parameters | CompareParameters) -> int:
     return MOST_LISTED if n_pairs is None else n_pairs
 
 
-def _ranking(
-    result: Result, parameters: Parameters | CompareParameters, matrix_with: Callable[[str], SectionMatrix] | None
-) -> bytes:
+def _ranking(result: Result, parameters: Parameters | CompareParameters) -> bytes:
     """A result as an envelope, whose hits become bytes one by one, so that few are in memory as values."""
     head = as_json(envelope([head_dict(result) | {"hits": []}]))
     hits, n_bytes = [], len(head)
-    for hit, values in zip(result.hits, hit_dicts(result, n_pairs=_n_listed(parameters)), strict=True):
-        if matrix_with is not None:
-            values["section_matrix"] = _cosines(matrix_with(hit.doc_id))
+    for values in hit_dicts(result, n_pairs=_n_listed(parameters)):
         hits.append(as_json(values))
         check_reply(n_bytes := n_bytes + len(hits[-1]))
     end = head.rindex(b"]}]}")
@@ -158,7 +148,7 @@ def check_reply(n_bytes: int) -> None:
         Refusal: it does.
     """
     if n_bytes > MOST_REPLY_BYTES:
-        next_step = "list fewer section pairs (sections), fewer hits (k) or no matrix, or use the command line"
+        next_step = "list fewer section pairs (sections), or fewer hits (k), or use the command line"
         raise too_large("reply_too_large", "bytes of the reply", n_bytes, MOST_REPLY_BYTES, next_step)
 
 
@@ -191,31 +181,8 @@ def _name(source: str) -> str:
 def compare(index: Index, query: Document | str, target: Document | str, parameters: CompareParameters) -> bytes:
     """Score a target for a query, as a search would."""
     _check_are_there(index, query, target)
-    if isinstance(query, Document) and isinstance(target, Document):
-        _check_cells(len(query.sections) * len(target.sections))
     compared = index.compare(query, target, request_of(parameters))
-    matrix = compared.matrix
-    assert matrix is not None, "a comparison has the cosines of all sections"
-    return _ranking(without_folders(compared), parameters, lambda _: matrix)
-
-
-def matrix(index: Index, query: Document | str, doc_id: str) -> bytes:
-    """Cosines of all sections of two documents."""
-    _check_are_there(index, query, doc_id)
-    result = index.section_matrix(query, doc_id)
-    return as_json({"query": _outline(result.query), "target": _outline(result.target), "cosines": _cosines(result)})
-
-
-def _cosines(matrix: SectionMatrix) -> list[list[float]]:
-    _check_cells(matrix.cosines.size)
-    step(40 * matrix.cosines.size)
-    return [[round(float(cosine), _DIGITS) for cosine in row] for row in matrix.cosines]
-
-
-def _check_cells(n: int) -> None:
-    if n > MOST_CELLS:
-        next_step = "send shorter documents, or use the command line: longmatch compare A B"
-        raise too_large("too_many_pairs", "pairs of sections in a matrix", n, MOST_CELLS, next_step)
+    return _ranking(without_folders(compared), parameters)
 
 
 def documents(index: Index, offset: int, limit: int, where: str | None) -> bytes:
@@ -290,7 +257,3 @@ def _entry(document: Document, coverage: Coverage, has_vectors: bool) -> dict[st
         "coverage": {name: getattr(coverage, name) for name in ("tokens_read", "tokens_total", "share")},
         "has_vectors": has_vectors,
     }
-
-
-def _outline(document: Document) -> dict[str, Any]:
-    return {"id": document.doc_id, "title": document.title, "sections": outline(document)}

@@ -141,10 +141,6 @@ def _add_documents(app: FastAPI, service: Service) -> None:
 
 
 def _add_comparisons(app: FastAPI, service: Service) -> None:
-    @app.post("/v1/matrix", summary="Cosines of all sections of two documents", responses=bodies.response("matrix"))
-    async def matrix(body: bodies.MatrixBody) -> Response:
-        return await service.answer_with(lambda index: answers.matrix(index, service.query(body.query), body.target))
-
     @app.post("/v1/compare", summary="Score one document for another one", responses=bodies.response("envelope"))
     async def compare(body: bodies.CompareBody) -> Response:
         def work(index: Index) -> bytes:

@@ -77,7 +77,6 @@ class Parameters(_FIELDS):  # type: ignore[misc]
     """How to search, the fields of `Request`; and how much of a result to return."""
 
     sections: Listed | None = Field(3, description=SECTIONS_TEXT)
-    matrix: bool = Field(False, description="Add the cosines of all sections, for each hit.")
 
 
 Queries: TypeAlias = Annotated[list[QueryBody], Field(max_length=MOST_TOGETHER)]
@@ -96,13 +95,6 @@ class SearchForm(Parameters):
     model_config = ConfigDict(extra="forbid", strict=False)
 
     file: UploadFile = Field(description="Any format that `longmatch index` reads, recognised by its suffix.")
-
-
-class MatrixBody(Body):
-    """Two documents whose sections are compared by cosine."""
-
-    query: QueryBody
-    target: DocId = Field(description="A document of the index.")
 
 
 _COMPARE_FIELDS: Any = create_model("CompareFields", **request_fields(("skip", "weights")))  # type: ignore[call-overload]

@@ -18,7 +18,6 @@ MAX_BYTES = 32 * 2**20
 MOST_SECTIONS = 2_000  # of a document that a client sends
 MOST_TOGETHER = 20  # further documents of one search, and as many to be unlike
 MOST_CHARS = 4_000_000  # of its text: about a million tokens
-MOST_CELLS = 1_000_000  # of a matrix of sections
 MOST_REPLY_BYTES = 32 * 2**20
 MOST_WORK_BYTES = 64 * 2**20  # that one request may take for pairs of sections
 MOST_VALUES = 50_000  # in a body of JSON

@@ -226,11 +226,10 @@ def test_a_busy_index_refuses_changes_and_can_be_searched(index: longmatch.Index
     assert index.search("The fox hunts")[0].doc_id == "fox"
 
 
-def test_an_index_has_a_length_contains_its_doc_ids_and_compares_sections(index: longmatch.Index) -> None:
+def test_an_index_has_a_length_and_contains_its_doc_ids(index: longmatch.Index) -> None:
     assert (len(index), "fox" in index, "owl" in index, 5 in index) == (3, True, False, False)
     assert list(index) == ["fox", "dog", "cat"]
     assert repr(index) == f"Index({str(index.path)!r}, 3 documents, fake)"
-    assert index.section_matrix("fox", "dog").cosines.shape == (1, 1)
 
 
 def test_documents_without_vectors_are_counted(tmp_path: Path) -> None:

@@ -8,18 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import lxml.html
-import numpy as np
 import pytest
 
 from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.contract import summary
 from engine.report.lines import pages_label
-from engine.report.page import document_html, hit_views, matrix_html, result_page, result_pieces
+from engine.report.page import document_html, hit_views, result_page, result_pieces
 from engine.search.request import Mode, Request
 from engine.text.document import LEFT_OUT, Document
 from engine.text.segmentation import Section
-from engine.views import Result, SectionMatrix, result_view
+from engine.views import Result, result_view
 from engine.words.wording import is_function_word
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus, make_document
@@ -168,20 +167,6 @@ def test_a_hit_lists_short_metadata(tmp_path: Path) -> None:
 
 QUERY = Document("q", "On <b>", "aa bb", (Section("A & B", ("A & B",), 0, 3), Section("C", ("C",), 3, 5)))
 TARGET = Document("t", "Target", "cc", (Section("'D'", ("'D'",), 0, 2),))
-
-
-def test_cells_are_shaded_and_every_text_is_escaped() -> None:
-    html = matrix_html(SectionMatrix(QUERY, TARGET, np.array([[0.25], [0.75]], np.float32)))
-    cells = re.findall(r'<td style="background:rgba\(59,125,216,([\d.]+)\);color:(.*?)".*?>(.*?)</td>', html)
-    assert cells == [("0.00", "inherit", "25"), ("1.00", "#fff", "75")]
-    assert "On &lt;b&gt;" in html and "On <b>" not in html
-    assert 'title="A &amp; B → &#39;D&#39;: 0.250"' in html
-
-
-def test_equal_and_absent_cosines_are_shown() -> None:
-    assert ">50</td>" in matrix_html(SectionMatrix(QUERY, TARGET, np.full((2, 1), 0.5, np.float32)))
-    nothing = Document("e", "Empty", "", ())
-    assert "<td" not in matrix_html(SectionMatrix(nothing, TARGET, np.zeros((0, 1), np.float32)))
 
 
 TEXT = "A & B\nfirst words\nC\nmore"

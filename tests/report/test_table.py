@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +11,8 @@ from hypothesis import strategies as st
 from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.contract import QuerySections, rest_note, section_shares, summary
-from engine.report.lines import SHADES, columns, plain
-from engine.report.table import coverage_note, encoding_lines, matrix_lines, result_table, shade_bounds
+from engine.report.lines import columns
+from engine.report.table import coverage_note, encoding_lines, result_table
 from engine.result import Encoding
 from engine.scoring.evidence import Floor
 from engine.scoring.parts import SectionPair
@@ -22,7 +21,7 @@ from engine.text.cleaning import json_text
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind
 from engine.text.segmentation import Coverage
-from engine.views import SectionMatrix, result_view
+from engine.views import result_view
 from tests.fakes import FakeEncoder, make_document
 
 NOW = Encoding(
@@ -51,63 +50,13 @@ def test_a_note_shows_how_many_tokens_were_read(coverage: Coverage, note: str) -
     assert coverage_note(coverage) == note
 
 
-def test_documents_without_vectors_are_counted_and_have_no_cosines() -> None:
+def test_documents_without_vectors_are_counted() -> None:
     assert encoding_lines(NOW) == ["5 of 5 candidates encoded, 2 of them now"]
     some = Encoding(7, 5, 5, 0, 0, 0.0, 12_000, None)
     assert encoding_lines(some) == [
         "5 of 5 candidates encoded",
         "7 documents scored by words alone: about 12,000 tokens to encode",
     ]
-    matrix = SectionMatrix(make_document("q", "fox"), make_document("t", "dog"), np.zeros((0, 0), np.float32))
-    assert plain(matrix_lines(matrix, width=80)) == "no cosines of sections: the documents have no vectors"
-
-
-def _matrix(n_rows: int, n_columns: int) -> SectionMatrix:
-    query = make_document("q", [(f"Mine {number}", "fox") for number in range(1, n_rows + 1)], title="The query")
-    target = make_document("t", [(f"Theirs {number}", "dog") for number in range(1, n_columns + 1)], title="The target")
-    cosines = np.linspace(0.1, 0.9, n_rows * n_columns, dtype=np.float32).reshape(n_rows, n_columns)
-    return SectionMatrix(query, target, cosines)
-
-
-def test_a_small_matrix_has_numbers_names_give_way_to_them_and_a_wider_one_is_continued_in_bands() -> None:
-    lines = plain(matrix_lines(_matrix(2, 3), width=80)).splitlines()
-    assert lines[:2] == ["cosine x 100: The query (rows)", "          and The target (columns)"]
-    assert lines[2].split() == ["1", "2", "3"]
-    assert lines[3].split() == ["1", "Mine", "1", "10", "26", "42"]
-    assert lines[4].split() == ["2", "Mine", "2", "58", "74", "90"]
-    assert lines[5:] == ["", "  1 Theirs 1                              3 Theirs 3", "  2 Theirs 2"]
-    lines = plain(matrix_lines(_matrix(1, 14), width=80)).splitlines()
-    assert lines[3].split()[-14:] == [str(round(100 * value)) for value in np.linspace(0.1, 0.9, 14, dtype=np.float32)]
-    lines = plain(matrix_lines(_matrix(2, 60), width=80)).splitlines()
-    rows = [line for line in lines if line[4:10] == "Mine 1"]
-    assert [len(row[31:]) for row in rows] == [49, 11]
-
-
-@pytest.mark.parametrize(("n_columns", "cell"), [(20, 2), (49, 1)])
-def test_a_wide_matrix_has_shades_in_one_band(n_columns: int, cell: int) -> None:
-    lines = plain(matrix_lines(_matrix(1, n_columns), width=80)).splitlines()
-    assert lines[2] == "shades: ░░ from 26   ▒▒ from 42   ▓▓ from 58   ██ from 74"
-    assert lines[4].startswith("  1 Mine 1")
-    cells = lines[4][31:]
-    assert len(cells) == n_columns * cell and cells[-1] == "█" and cells[0] == " "
-    assert list(cells) == sorted(cells, key=" ░▒▓█".index)
-    for number in range(5, n_columns + 1, 5):
-        assert lines[3][31:][: number * cell].endswith(str(number))  # it ends above its column
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (3, 13), (2, 30), (40, 120)])
-def test_no_line_is_wider_than_the_terminal(shape: tuple[int, int]) -> None:
-    for width in (60, 80, 120):
-        lines = matrix_lines(_matrix(*shape), width=width)
-        assert max(map(columns, lines)) <= width
-        legend = [run.text for line in lines for run in line]
-        assert any(f"Theirs {shape[1]}" in text for text in legend)
-
-
-def test_shades_are_equal_steps_and_cells_have_their_style() -> None:
-    assert shade_bounds(np.array([[10, 90]])) == (26, 42, 58, 74)
-    cells = [run.style for run in matrix_lines(_matrix(1, 5), width=80)[3] if run.style in SHADES]
-    assert cells == list(SHADES)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

@@ -53,8 +53,6 @@ def found(client: TestClient, body: object, path: str = "/v1/search") -> dict[st
 
 def of_python(result: Any, n_pairs: int | None = 3) -> dict[str, Any]:  # noqa: ANN401
     values = json.loads(json.dumps(result.to_dict(n_pairs=n_pairs)))
-    if result.matrix is not None:
-        values["hits"][0]["section_matrix"] = [[round(float(one), 4) for one in row] for row in result.matrix.cosines]
     for one in (values["query"], *values["hits"]):
         one["source"] = Path(one["source"]).name
     values["provenance"]["index"]["path"] = Path(values["provenance"]["index"]["path"]).name
@@ -95,10 +93,7 @@ def test_no_response_names_a_folder_of_the_server(client: TestClient, index: Ind
 
 
 def test_a_search_with_a_doc_id_gives_the_result_of_python(client: TestClient, index: Index) -> None:
-    answer = found(client, {"doc_id": "doc013", "k": 2, "sections": None, "matrix": True})
-    matrix = index.section_matrix("doc013", answer["results"][0]["hits"][0]["id"]).cosines
-    assert answer["results"][0]["hits"][0].pop("section_matrix")[0][0] == pytest.approx(matrix[0, 0], abs=1e-4)
-    del answer["results"][0]["hits"][1]["section_matrix"]
+    answer = found(client, {"doc_id": "doc013", "k": 2, "sections": None})
     assert answer == of_python(index.search("doc013", Request(k=2)), n_pairs=None)
 
 
@@ -134,13 +129,6 @@ def test_two_files_are_compared_as_in_python(client: TestClient, index: Index, t
         (tmp_path / name).write_text(text)
         documents.append(replace(read_document(tmp_path / name), source=name))
     assert timeless(response.json()) == of_python(index.compare(*documents), n_pairs=None)
-
-
-def test_a_matrix_is_that_of_python(client: TestClient, index: Index) -> None:
-    answer = client.post("/v1/matrix", json={"query": {"doc_id": "doc003"}, "target": "doc013"}).json()
-    expected = index.section_matrix("doc003", "doc013").cosines
-    assert answer["cosines"] == [[round(float(one), 4) for one in row] for row in expected]
-    assert [one["heading"] for one in answer["target"]["sections"]] == ["part one", "part two", "part three"]
 
 
 def test_documents_are_listed_in_pages_and_come_with_sections_and_text(client: TestClient, index: Index) -> None:
