@@ -31,7 +31,6 @@ class ViewsSettings(Checked):
     """
 
     temperature: float = setting(0.05, "temperature of the contrastive loss", ABOVE_ZERO)
-    symmetric: bool = setting(False, "use both views as queries")
     mlm_weight: float = setting(0.0, "weight of the masked-word loss", FROM_ZERO)
     mlp_head: bool = setting(False, "a dense layer over the vectors, in training alone")
     group_tokens: int | None = setting(None, "most tokens of a backward pass; fewer need less memory", COUNT)
@@ -41,9 +40,9 @@ class ViewsSettings(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.queue and (self.symmetric or self.mlm_weight or self.mlp_head or self.group_tokens):
+        if self.queue and (self.mlm_weight or self.mlp_head or self.group_tokens):
             raise TrainingError(
-                f"a queue of {self.queue} goes with none of symmetric, mlm weight, mlp head and group tokens; "
+                f"a queue of {self.queue} goes with none of mlm weight, mlp head and group tokens; "
                 "leave them out, or train with the negatives of the batch: --set queue=0"
             )
 
@@ -127,7 +126,6 @@ class ContrastivePretraining(_OfViews):
                 targets,
                 torch.arange(len(queries), device=vectors.device),
                 temperature=self.settings.temperature,
-                symmetric=self.settings.symmetric,
             )
 
 

@@ -23,7 +23,6 @@ def info_nce(
     positives: Tensor,
     *,
     temperature: float,
-    symmetric: bool = False,
     excluded: Tensor | None = None,
 ) -> Tensor:
     """Rank the positive of each query above all other targets of the batch.
@@ -38,8 +37,6 @@ def info_nce(
         targets: (T, D), unit rows for cosines.
         positives: (B,) int64, p(i), the row of `targets` that belongs to query i.
         temperature: tau, above 0.
-        symmetric: add the other direction, each positive against all queries, and
-            halve the sum. Queries with the same positive are then not negatives of each other.
         excluded: (B, T) bool, True where a target is not a negative; a positive counts even if excluded.
 
     Returns:
@@ -49,13 +46,7 @@ def info_nce(
     is_positive = torch.zeros_like(logits, dtype=torch.bool).scatter_(1, positives[:, None], True)
     if excluded is not None:
         logits = logits.masked_fill(excluded & ~is_positive, float("-inf"))
-    loss = cross_entropy(logits, positives)
-    if not symmetric:
-        return loss
-    numbers = torch.arange(len(queries), device=logits.device)
-    shared = (positives[:, None] == positives) & (numbers[:, None] != numbers)
-    backwards = logits.mT[positives].masked_fill(shared, float("-inf"))  # (B, B)
-    return (loss + cross_entropy(backwards, numbers)) / 2
+    return cross_entropy(logits, positives)
 
 
 def supervised_contrastive(

@@ -460,11 +460,6 @@ class Trainer(transformers.Trainer):
             super()._load_optimizer_and_scheduler(checkpoint)
         except Exception as error:  # damaged files raise errors of torch, zip files and unpickling
             raise _damaged(Path(checkpoint), error) from error
-        # A run may be resumed with other learning rates, or with more steps.
-        schedule = self.lr_scheduler
-        schedule.base_lrs = self._rates
-        for group, rate, share in zip(self.optimizer.param_groups, self._rates, schedule.lr_lambdas, strict=True):
-            group["initial_lr"], group["lr"] = rate, rate * share(schedule.last_epoch)
 
 
 class _Schedule(transformers.TrainerCallback):

@@ -329,7 +329,6 @@ def shown(encoder: str) -> str:
 
 
 _ON_THE_HUB = {MINILM_NAME: "sentence-transformers/all-MiniLM-L6-v2"}
-CHANGES = "changed on the way"  # the setting that lists the settings changed when a run was resumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +362,6 @@ def write_card(
     validations: Sequence[ValidationChange],
     *,
     command: str = "",
-    changes: Sequence[str] = (),
 ) -> None:
     """Write the model card of a run, README.md with the front matter of Hugging Face, into the encoder's folder.
 
@@ -371,7 +369,7 @@ def write_card(
 
     Args:
         trained: the saved encoder.
-        command: the last one given; it repeats the run unless there are `changes`, settings changed on the way.
+        command: the one that repeats the run.
     """
     environment = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
     # A JSON value is a YAML value, whatever characters it has.
@@ -387,7 +385,6 @@ def write_card(
         outcome=outcome,
         validations=validations,
         command=command or "# run from Python; its command was not recorded",
-        changes="; ".join(changes),
         front_matter={
             "library_name": "longmatch",
             "license": recipe.licence,
@@ -417,8 +414,6 @@ def _table_row(cells: Iterable[object]) -> str:
 RECIPE_FILE = "recipe.json"
 # Neither the gradients nor the choice of parameters depend on these, except for rounding.
 _FREE = frozenset({"group tokens", "checkpoint gradients", "checkpoint every", "half", "licence"})
-# A run may resume with other values of these; the card reports the changes.
-_ADJUSTABLE = frozenset({"steps", "learning rate", "patience", "validate every", "mixed precision"})
 
 
 @dataclass(frozen=True)
@@ -427,7 +422,6 @@ class Record:
 
     corpora: Mapping[str, str]  # checksum by name, in their order
     settings: Mapping[str, Setting]
-    changes: tuple[str, ...] = ()  # since it began
 
 
 def reached_step(folder: Path) -> int | None:
@@ -436,26 +430,18 @@ def reached_step(folder: Path) -> int | None:
     return None if checkpoint is None else step_of(checkpoint)
 
 
-def reconcile(folder: Path, requested: Record) -> Record:
+def check_record(folder: Path, requested: Record) -> None:
     """Compare a record with that of the run in a folder, if the run has a checkpoint to resume from.
-
-    A run without a record resumes as requested.
 
     Raises:
         TrainingError: something differs that may not change during a run, or the file is damaged.
     """
-    step, file = reached_step(folder), folder / RECIPE_FILE
-    if step is None or not file.exists():
-        return requested
-    begun = _read(file)
-    differing = _differences(begun, requested)
-    if refused := [f"{name} {old}, not {new}" for name, (old, new) in differing.items() if name not in _ADJUSTABLE]:
+    file = folder / RECIPE_FILE
+    if reached_step(folder) is not None and file.exists() and (differing := _differences(_read(file), requested)):
         raise TrainingError(
-            f"the run in {folder} began with {'; '.join(refused)}; "
+            f"the run in {folder} began with {'; '.join(differing)}; "
             "give again what it began with, or name another folder for a new run"
         )
-    changes = tuple(f"{name} {old} became {new} after step {step:,}" for name, (old, new) in differing.items())
-    return replace(requested, changes=begun.changes + changes)
 
 
 def write_record(folder: Path, record: Record) -> None:
@@ -468,26 +454,21 @@ def write_record(folder: Path, record: Record) -> None:
 def _read(file: Path) -> Record:
     try:
         content: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        return Record(content["corpora"], content["settings"], tuple(content["changes"]))
+        return Record(content["corpora"], content["settings"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TrainingError(
             f"{file} is damaged ({error!r}); delete it, and the run goes on with what it is given now"
         ) from error
 
 
-def _differences(begun: Record, requested: Record) -> dict[str, tuple[str, str]]:
-    """Both values of what differs, by its name."""
-    differing: dict[str, tuple[str, str]] = {}
-    if list(begun.corpora) != list(requested.corpora):
-        differing["corpora"] = ", ".join(begun.corpora), ", ".join(requested.corpora)
-    else:
-        for name, checksum in begun.corpora.items():
-            if checksum != requested.corpora[name]:
-                differing[f"checksum of {name}"] = checksum, requested.corpora[name]
-    for name, value in requested.settings.items():
-        if name not in _FREE and begun.settings.get(name) != value:
-            differing[name] = _shown(begun.settings.get(name)), _shown(value)
-    return differing
+def _differences(begun: Record, requested: Record) -> list[str]:
+    """The names of what differs, with both values."""
+    values: list[tuple[str, Setting, Setting]] = [("corpora", ", ".join(begun.corpora), ", ".join(requested.corpora))]
+    if [*begun.corpora] == [*requested.corpora]:
+        values = [(f"checksum of {name}", old, requested.corpora[name]) for name, old in begun.corpora.items()]
+    settings = requested.settings.items()
+    values += [(name, begun.settings.get(name), value) for name, value in settings if name not in _FREE]
+    return [f"{name} {_shown(old)}, not {_shown(new)}" for name, old, new in values if old != new]
 
 
 def _shown(value: Setting) -> str:

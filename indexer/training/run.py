@@ -553,9 +553,7 @@ def _open(out: Path, recipe: recipes.Recipe, corpora: Sequence[TrainingCorpus], 
         )
     folder = out / RUN_FOLDER
     requested = recipes.Record({corpus.name: corpus.checksum for corpus in corpora}, recipes.settings_of(recipe))
-    record = recipes.reconcile(folder, requested)
-    for change in record.changes:
-        context.log(change)
+    recipes.check_record(folder, requested)
     starting = starting_encoder(
         recipe.start,
         [corpus.documents[doc_id] for corpus in corpora for doc_id in corpus.trainable],
@@ -566,7 +564,7 @@ def _open(out: Path, recipe: recipes.Recipe, corpora: Sequence[TrainingCorpus], 
     )
     if _has_bigbird(starting.encoder):
         recipe = replace(recipe, trainer=replace(recipe.trainer, mixed_precision=False))
-    return TrainingRun(out, recipe, corpora, starting, record, context)
+    return TrainingRun(out, recipe, corpora, starting, requested, context)
 
 
 def _has_bigbird(encoder: TrainableEncoder) -> bool:
@@ -625,5 +623,4 @@ def _write(
     best.save_pretrained(run.out, dtype=torch.float16 if run.recipe.half else torch.float32)
     (run.out / HISTORY_FILE).write_bytes((run.folder / HISTORY_FILE).read_bytes())
     trained = replace(run.starting, encoder=best)
-    command, changed = run.context.command, run.record.changes
-    recipes.write_card(run.out, run.recipe, run.corpora, trained, outcome, changes, command=command, changes=changed)
+    recipes.write_card(run.out, run.recipe, run.corpora, trained, outcome, changes, command=run.context.command)

@@ -105,7 +105,7 @@ def test_objectives_kinds_and_settings_are_those_of_the_documents(run: Run) -> N
         ("{out} {papers} --set variant=paper", 1, "variant is a setting of a new encoder; name its kind with --new"),
         ("{out} {papers} --objective sections --set losses=bce", 1, "losses is a setting of the objective pairs, and"),
         ("{out} {notes} --objective ct --set head_learning_rate=1", 1, "Contrastive Tension trains nothing beside its"),
-        ("{out} {notes} --objective docsplit --set queue=9 --set symmetric=true", 1, "a queue of 9 goes with none of"),
+        ("{out} {notes} --objective docsplit --set queue=9 --set mlp_head=true", 1, "a queue of 9 goes with none of"),
     ],
 )
 def test_wrong_use_ends_with_a_message_and_a_status(

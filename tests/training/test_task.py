@@ -127,7 +127,7 @@ TASKS: Mapping[str, Callable[[Path], Task[Any]]] = {
     "sections": sections,
     "sections-bce": lambda folder: sections(folder, contrastive=False),
     "text-pairs": text_pairs,
-    "views": lambda folder: contrastive(folder, symmetric=True, mlp_head=True),
+    "views": lambda folder: contrastive(folder, mlp_head=True),
     "views-cached": lambda folder: contrastive(folder, group_tokens=60),
     "momentum": momentum,
     "tension": tension,

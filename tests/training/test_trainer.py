@@ -323,14 +323,6 @@ def test_tied_parameters_are_saved_and_resumed(mean_encoder: MeanEncoder, tmp_pa
     assert torch.equal(broken.module["again"].weight, broken.layer.weight) and broken.seen == [2, 3]
 
 
-def test_a_resumed_run_has_the_learning_rates_it_is_given(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
-    resumed(Toy(pull), mean_encoder, tmp_path, steps=2, warmup_share=0.0)
-    settings = TrainerSettings(steps=4, learning_rate=0.5, warmup_share=0.0)
-    outcome = Trainer(Toy(pull), mean_encoder, tmp_path, settings).run()
-    rates = outcome.history.group("learning rate")[""].values.tolist()
-    assert rates == pytest.approx([0.01, 0.005, 0.5 * 2 / 4, 0.5 / 4])
-
-
 def test_two_checkpoints_are_kept(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
     resumed(Toy(pull), mean_encoder, tmp_path, steps=4)
     assert {path.name for path in (tmp_path / "checkpoints").iterdir()} == {"checkpoint-3", "checkpoint-4"}
