@@ -22,12 +22,12 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, scaled_dot_product_attention
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from engine.encoders.backbone import Backbone, PlainAttention, attention_of, inference, load_weights, save_weights
-from engine.encoders.encoder import ModelExplanation, Pooling, SegmentedDocument, Variant
+from engine.encoders.backbone import Backbone, PlainAttention, attention_of, load_weights, save_weights
+from engine.encoders.encoder import Pooling, SegmentedDocument, Variant
 from engine.encoders.files import CONFIG_FILE, read_configuration
 from engine.encoders.hardware import token_budget_batches
 from engine.encoders.tokenizer import Tokenizer, chunk_document
-from engine.encoders.trainable import TOKEN_BUDGET, BackboneEncoder, Embedded, pad_chunks
+from engine.encoders.trainable import TOKEN_BUDGET, Attended, BackboneEncoder, Embedded, pad_chunks
 from engine.errors import DocumentError, EncoderError, EngineError
 from engine.settings import ABOVE_ZERO, COUNT, SHARE, Checked, Range, setting
 from engine.text.document import Document
@@ -39,10 +39,6 @@ N_CHUNK_IDS = 64  # rows of the table of chunk numbers
 RELEASED_CHUNKS = 10  # chunks of a text that is read at once; the authors' code drops the rest
 _MOST_CHUNKS = {Variant.PAPER: N_CHUNK_IDS, Variant.RELEASED: RELEASED_CHUNKS, Variant.FIXED: 16}
 LAYERS_FILE = "colde.safetensors"
-_NOTE = (
-    "Cosines of the chunks of both documents, weighted by the attention of each query chunk to the target's chunks. "
-    "Section pairs sum to the mean attended cosine of the query's chunks, in [-1, 1]. They are no parts of the score."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +367,11 @@ unit length, for documents, sections and chunks alike. Made for training on docu
 into {config.n_sections} sections, temperature {config.temperature}. Left out of it: LSTM and attention
 {config.without_lstm}, section and chunk numbers {config.without_positions}.
 """
+    note = (
+        "Cosines of the chunks of both documents, weighted by the attention of each query chunk to the target's "
+        "chunks. Section pairs sum to the mean attended cosine of the query's chunks, in [-1, 1]. They are no parts "
+        "of the score."
+    )
 
     def __init__(
         self, backbone: Backbone, config: ColdeConfig, *, name: str = "", layers: ColdeLayers | None = None
@@ -560,8 +561,8 @@ into {config.n_sections} sections, temperature {config.temperature}. Left out of
             "has no attention to explain by; train one of variant 'fixed' or 'paper', and with its LSTM"
         )
 
-    def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
-        """Attended cosines of chunks, as parts of one sum; see `Encoder.explain`.
+    def pairs(self, query: Attended, target: Attended) -> tuple[Tensor, Tensor, Tensor]:
+        """Attended cosines of chunks, as parts of one sum.
 
         With c the chunk vectors, g the chunk states, C the chunks of the query, and the trained W_Q, W_K of the
         attention (section 3.2 of the paper), which is applied across documents only here:
@@ -573,29 +574,15 @@ into {config.n_sections} sections, temperature {config.temperature}. Left out of
         The paper shows weighted similarities and prints no formula. The division by C is ours, so that chunk pairs,
         and with them sections and section pairs, sum to the mean attended cosine, in [-1, 1].
         """
-        if self.layers.attention is None:
-            raise EncoderError(self.cannot_explain)
-        with inference(self.module):
-            own = self._attended(query)
-            return [self._explanation(own, self._attended(target)) for target in targets]
-
-    def _attended(self, document: Document) -> tuple[SegmentedDocument, Tensor, Tensor]:
-        """A document with the states (C, H) and the vectors (C, D) of its chunks."""
-        segmented = self.segment(document)
-        states = self.states([segmented])[0].float()
-        return segmented, states, self.combine([segmented], [states]).chunks[0]
-
-    def _explanation(
-        self, query: tuple[SegmentedDocument, Tensor, Tensor], target: tuple[SegmentedDocument, Tensor, Tensor]
-    ) -> ModelExplanation:
         assert self.layers.attention is not None
-        (mine, states, chunks), (theirs, their_states, their_chunks) = query, target
-        alpha = self.layers.attention.weights(states, their_states)
-        attended = alpha * (chunks @ their_chunks.T) / len(chunks)
-        own, other, pairs = (values.float().cpu().numpy() for values in (attended.sum(1), attended.sum(0), attended))
-        return ModelExplanation.of_chunks(
-            self.kind, _NOTE, (mine.document, mine.chunks, own), (theirs.document, theirs.chunks, other), pairs
-        )
+        alpha = self.layers.attention.weights(query.attention, target.attention)
+        pairs = alpha * (query.chunks @ target.chunks.T) / len(query.chunks)
+        return pairs.sum(1), pairs.sum(0), pairs
+
+    def attended(self, document: SegmentedDocument) -> Attended:
+        """The states (C, H) and the vectors (C, D) of the chunks of one document."""
+        states = self.states([document])[0].float()
+        return Attended(document, states, self.combine([document], [states]).chunks[0])
 
     def save_parameters(self, folder: Path, dtype: torch.dtype | None) -> None:
         """Write backbone, tokenizer and layers."""

@@ -119,8 +119,8 @@ class Encoder(ABC):
     def cannot_explain(self) -> str | None:
         """Why `explain` has nothing to return, and the next step; None for an encoder that can explain itself."""
         return (
-            f"encoder {self.name!r} computes nothing by itself that explains a match; encoders of the kind colde do: "
-            "train one (longmatch train OUT CORPUS --new colde) and index with it, or take the evidence"
+            f"encoder {self.name!r} computes nothing by itself that explains a match; encoders of the kinds colde and "
+            "smith do: train one (longmatch train OUT CORPUS --new colde) and index with it, or take the evidence"
         )
 
     def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
@@ -205,7 +205,7 @@ class ModelExplanation:
     A section without a token has zeros. All arrays are float32.
     """
 
-    encoder: str  # its kind: colde
+    encoder: str  # its kind: colde, smith
     note: str  # meaning of the numbers, and what they sum to
     query_chunks: tuple[Chunk, ...]  # C, with section and span
     target_chunks: tuple[Chunk, ...]  # E

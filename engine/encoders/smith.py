@@ -25,7 +25,7 @@ from engine.encoders.files import CONFIG_FILE, load_model, read_configuration
 from engine.encoders.hardware import BatchReader, default_device, default_dtype, set_up_kernels, token_budget_batches
 from engine.encoders.smith_config import Combination, SmithConfig
 from engine.encoders.tokenizer import Tokenizer, chunk_document
-from engine.encoders.trainable import TOKEN_BUDGET, Embedded, TrainableEncoder, pad_chunks, read_chunks
+from engine.encoders.trainable import TOKEN_BUDGET, Attended, Embedded, TrainableEncoder, pad_chunks, read_chunks
 from engine.errors import EncoderError
 from engine.text.document import Document
 from engine.text.segmentation import Chunk, TokenWindow, fill_windows
@@ -95,6 +95,46 @@ class DocumentEncoder(nn.Module):
         attended = None if mask.all() else mask[:, None, None, :].expand(-1, -1, n, -1)
         contextual: Tensor = self.encoder(self.dropout(self.norm(placed)), attention_mask=attended)[0]
         return contextual
+
+    def attention(
+        self,
+        blocks: Tensor,  # (n, H), of one document, before positions
+    ) -> list[Tensor]:
+        """The attention of each block to every block, in each layer: (n, n), the mean over heads, rows sum to 1.
+
+        The fused attention of `forward` returns no weights, so softmax_j(<q_i, k_j> / sqrt(d_k)) is computed here.
+        """
+        hidden = self.norm(blocks.to(self.norm.weight.dtype) + self.positions.weight[: len(blocks)])[None]
+        weights = []
+        for layer in self.encoder.layer:
+            attention = layer.attention.self
+            query, key = (
+                part(hidden).unflatten(-1, (attention.num_attention_heads, -1)).transpose(1, 2).float()
+                for part in (attention.query, attention.key)
+            )  # (1, heads, n, d_k)
+            weights.append((query @ key.mT / query.shape[-1] ** 0.5).softmax(dim=-1).mean(dim=(0, 1)))
+            hidden = layer(hidden)
+        return weights
+
+
+def rollout(attention: Sequence[Tensor]) -> Tensor:
+    """How much of each output of a transformer comes from each of its inputs, if attention alone mixed them.
+
+    Attention rollout of Abnar & Zuidema (2020, arXiv:2005.00928), with half of every layer passed on unchanged, as
+    its residual connection does:
+
+        R = A'_L ... A'_1,   A'_l = (A_l + I) / 2
+
+    Args:
+        attention: of each layer from the first, (n, n), rows sum to 1.
+
+    Returns:
+        (n, n), rows sum to 1.
+    """
+    rolled = torch.eye(len(attention[0]), device=attention[0].device)
+    for weights in attention:
+        rolled = (weights + torch.eye(len(weights), device=weights.device)) / 2 @ rolled
+    return rolled
 
 
 class BlockAttention(nn.Module):
@@ -203,6 +243,38 @@ class SmithModule(nn.Module):
             return torch.cat([normalize(beside, dim=-1), rows[:, 0]], -1) * _HALF, chunks
         return normalize(torch.cat([beside, rows[:, 0]], -1), dim=-1), chunks
 
+    def block_weights(self, blocks: Tensor) -> Tensor:
+        """How much attention the vector of a document pays to each of its blocks.
+
+        E is the output at the first block, so its weights are R_1 of `rollout`. Where g is concatenated, with a_i
+        the weights of its sum (1 / n for sum and mean),
+
+            w_i = lambda a_i + (1 - lambda) R_1i
+
+        and lambda the share of g in the squared length of the document vector: 1/2 in `fixed`. Weights of the
+        padding that `released` reads are left out of a, which then sums to 1 over the real blocks.
+
+        Attention weights are not contributions: a block that is attended to may change the vector little (Jain &
+        Wallace 2019, arXiv:1902.10186). Neither the values that are attended to nor the dense layers count here.
+
+        Args:
+            blocks: (n, H) float32, unit rows, of one document.
+
+        Returns:
+            (n,) float32, at least 0, sum 1.
+        """
+        assert self.document is not None
+        attended = rollout(self.document.attention(blocks))[0]
+        if self.config.combination is Combination.NORMAL:
+            return attended
+        mask = torch.ones((1, len(blocks)), dtype=torch.bool, device=blocks.device)
+        beside = torch.full_like(attended, 1 / len(blocks))
+        if self.attention is not None:
+            beside = self.attention(blocks[None], mask)[0]
+        document = self.documents(blocks[None], mask)[0][0]
+        share = document[: self.config.width].square().sum() / document.square().sum()
+        return share * beside + (1 - share) * attended
+
     def _beside(self, blocks: Tensor, mask: Tensor) -> Tensor:
         """(B, H): g in `documents`."""
         if self.config.variant is Variant.RELEASED:
@@ -297,6 +369,11 @@ The siamese hierarchical encoder of Yang et al. (2020, arXiv:2004.12297), varian
 {config.document_layers} layers read up to {config.max_blocks} blocks together. Vectors are {width} wide
 and of unit length, for documents, sections and blocks alike.
 """
+    note = (
+        "Attention that the vector of each document pays to its sections; those of a document sum to 1. A section pair "
+        "is the cosine of its blocks times the attention to both; pairs sum to the inner product of the attended "
+        "means, in [-1, 1]. Attention weights are not contributions, and no parts of the score."
+    )
 
     def __init__(self, module: SmithModule, tokenizer: Tokenizer, *, name: str = "", device: str = "cpu") -> None:
         """Wrap a module that is on `device`.
@@ -416,6 +493,43 @@ and of unit length, for documents, sections and blocks alike.
             rows[number].append(chunks)
         padded, mask = pad_chunks([torch.cat(parts) for parts in rows])
         return Embedded(normalize(torch.stack(sums), dim=-1), padded, mask)
+
+    @property
+    def cannot_explain(self) -> str | None:
+        """See `Encoder`; without a document encoder no block attends to another one."""
+        if self.config.is_hierarchical:
+            return None
+        return (
+            "a SMITH with 0 document layers (MatchBERT) has no attention over blocks to explain by; train one with "
+            "document layers (longmatch train OUT CORPUS --new smith), or take the evidence"
+        )
+
+    def pairs(self, query: Attended, target: Attended) -> tuple[Tensor, Tensor, Tensor]:
+        """Attention of the document encoder to the blocks of either document.
+
+        With w the weights of `SmithModule.block_weights`, n_k the tokens of window k and N those of the document,
+
+            a_b        = n_k / N * w_b,   b in window k           sums to 1
+            pair(b, c) = a_b a'_c <v_b, v_c>
+
+        for the blocks b of the query and c of the target, and v their vectors. SMITH is siamese: its attention never
+        leaves a document, so a and a' do not depend on the other document; the pairs do. They sum to <x, x'>, in
+        [-1, 1], with x = sum_b a_b v_b the attended mean of a document's blocks. Windows are weighted by their
+        tokens, as in the class. The paper explains no match; both equations are ours. Attention weights are not
+        contributions, neither to the score of a hit nor to the cosine of the documents.
+        """
+        pairs = query.attention[:, None] * target.attention * (query.chunks @ target.chunks.T)
+        return query.attention, target.attention, pairs
+
+    def attended(self, document: SegmentedDocument) -> Attended:
+        """The attention (C,) to the blocks of one document, and their vectors (C, D)."""
+        states = self.states([document])[0].float()
+        n_tokens = sum(chunk.n_tokens for chunk in document.chunks)
+        weights = []
+        for window in document_windows(document.chunks, self.config.max_blocks):
+            share = sum(chunk.n_tokens for chunk in document.chunks[window.first : window.stop]) / n_tokens
+            weights.append(share * self.module.block_weights(states[window.first : window.stop]))
+        return Attended(document, torch.cat(weights), self.combine([document], [states]).chunks[0])
 
     def save_parameters(self, folder: Path, dtype: torch.dtype | None) -> None:
         """Write parameters and tokenizer."""

@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,7 @@ from engine.encoders.cpu import KIND, WINDOW_TOKENS, MeanConfig
 from engine.encoders.encoder import (
     EncodedDocument,
     Encoder,
+    ModelExplanation,
     SegmentedDocument,
     Vectors,
     add_titles,
@@ -34,9 +35,18 @@ from engine.encoders.encoder import (
 from engine.encoders.files import write_description
 from engine.encoders.hardware import BatchReader, default_dtype
 from engine.encoders.tokenizer import Tokenizer, chunk_document
+from engine.errors import EncoderError
 from engine.text.document import Document
 
 TOKEN_BUDGET = 4096  # of one pass, padding counted; the fastest of 2048 to 16384 on two AVX-512 cores
+
+
+class Attended(NamedTuple):
+    """A document with what its encoder needs to explain a match."""
+
+    document: SegmentedDocument
+    attention: Tensor  # weights (C,) of its chunks, or their states (C, H)
+    chunks: Tensor  # (C, D) unit rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +67,7 @@ class TrainableEncoder(Encoder):
     tokenizer: Tokenizer
     chunk_tokens: int  # most tokens of a chunk, special ones not counted
     reader: BatchReader  # reads the batches of the first stage
+    note = ""  # meaning of the numbers that explain a match
     card = ""  # model card, a format of `config`, `tokens` and `width`
     settings_of_training: tuple[str, ...] = ()  # vectors do not depend on these
     _loaded: Loaded | None = None
@@ -141,6 +152,27 @@ class TrainableEncoder(Encoder):
         with inference(self.module):
             states = self.states(documents)
             return [self._combined(document, own) for document, own in zip(documents, states, strict=True)]
+
+    def explain(self, query: Document, targets: Sequence[Document]) -> list[ModelExplanation]:
+        """See `Encoder.explain`, and the equations of `pairs`."""
+        if self.cannot_explain is not None:
+            raise EncoderError(self.cannot_explain)
+        with inference(self.module):
+            own = self.attended(self.segment(query))
+            return [self._explanation(own, self.attended(self.segment(target))) for target in targets]
+
+    def attended(self, document: SegmentedDocument) -> Attended:
+        """What `pairs` needs of a document; for encoders that can explain."""
+        raise NotImplementedError
+
+    def pairs(self, query: Attended, target: Attended) -> tuple[Tensor, Tensor, Tensor]:
+        """Weights of the query's chunks (C,), of the target's (E,), and the numbers of their pairs (C, E)."""
+        raise NotImplementedError
+
+    def _explanation(self, query: Attended, target: Attended) -> ModelExplanation:
+        own, other, pairs = (values.float().cpu().numpy() for values in self.pairs(query, target))
+        mine, theirs = ((side.document.document, side.document.chunks) for side in (query, target))
+        return ModelExplanation.of_chunks(self.kind, self.note, (*mine, own), (*theirs, other), pairs)
 
     def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
         """The second stage by itself; see `Encoder.from_chunks`."""

@@ -144,7 +144,7 @@ class Request:
     )
     explain: Explain = _field(
         Explain.EVIDENCE,
-        "evidence: the parts of the score; model: also the section pairs that a CoLDE encoder computes.",
+        "evidence: the parts of the score; model: also the section pairs that a CoLDE or SMITH encoder computes.",
         choices=tuple(Explain),
     )
     scoring: Scoring | None = _field(

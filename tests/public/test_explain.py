@@ -36,10 +36,10 @@ QUERY = make_document(
 )
 
 
-@pytest.fixture(scope="module")
-def folder(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["colde fixed", "smith fixed attention"])
+def folder(request: pytest.FixtureRequest, bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("explained")
-    ENCODERS["colde fixed"](bert_folder).save_pretrained(made / "encoder")
+    ENCODERS[request.param](bert_folder).save_pretrained(made / "encoder")
     build(made / "x.lm", CORPUS, encoder=load_encoder(str(made / "encoder"), device="cpu"), encode="all")
     return made / "x.lm"
 
@@ -148,7 +148,7 @@ def test_an_encoder_without_an_explanation_is_refused_before_it_encodes(built_fo
             lambda: index.search(QUERY, Request(explain="model")),
             lambda: index.search("doc003", Request(explain="model")),
         ):
-            with pytest.raises(EncoderError, match=r"^encoder 'fake' computes nothing by itself .* kind colde do"):
+            with pytest.raises(EncoderError, match=r"^encoder 'fake' computes nothing by itself .* colde and smith do"):
                 search()
 
 

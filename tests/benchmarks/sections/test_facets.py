@@ -251,8 +251,9 @@ def test_an_abstract_that_is_the_query_of_two_facets_counts_as_one_case(origin: 
 
 
 @pytest.mark.slow
-def test_the_command_runs_each_ranking(faceted_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
-    ENCODERS["colde fixed"](bert_folder).save_pretrained(tmp_path / "encoder")
+@pytest.mark.parametrize("kind", ["colde fixed", "smith fixed normal"])
+def test_the_command_runs_each_ranking(kind: str, faceted_folder: Path, bert_folder: Path, tmp_path: Path) -> None:
+    ENCODERS[kind](bert_folder).save_pretrained(tmp_path / "encoder")
     done = run_program(main, faceted_folder, "--encoder", tmp_path / "encoder", "--out", tmp_path / "out")
     runs = {run.system: run for run in read_runs(tmp_path / "out")}
     assert runs.keys() == {ranking.value for ranking in Ranking}

@@ -402,7 +402,7 @@ def test_a_term_that_the_whole_query_does_not_weigh_counts_nothing_in_a_part() -
 def test_a_run_measures_the_order_of_the_model_of_an_encoder_that_explains_itself(
     long_folder: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
-    ENCODERS["colde fixed"](bert_folder).save_pretrained(tmp_path / "encoder")
+    ENCODERS["smith fixed normal"](bert_folder).save_pretrained(tmp_path / "encoder")
     options = ["--encoder", tmp_path / "encoder", "--queries", "1", "--encoded", "1"]
     done = run_program(main, long_folder, *options, "--work", tmp_path / "work", "--out", tmp_path / "out")
     runs = read_runs(tmp_path / "out")
