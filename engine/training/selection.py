@@ -1,4 +1,4 @@
-"""Selection by stored vectors: chunks of the documents of a batch, and hard negatives.
+"""Selection by stored vectors or words: chunks of the documents of a batch, and hard negatives.
 
 Letters in shapes: B queries, T targets, I chunks of a query, J of a target.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import ClassVar, TypeAlias
+from functools import cache, partial
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import SegmentedDocument, Vectors
-from engine.errors import TrainingError
+from engine.errors import MissingExtra, TrainingError
 from engine.index import Index
 from engine.text.segmentation import Coverage
 from engine.training.corpus import TrainingCorpus
@@ -214,6 +214,35 @@ def index_miner(index: Index, corpus: TrainingCorpus, *, depth: int = DEPTH, mar
     def negatives(query_id: str) -> list[str]:
         hits = index.rank_id(query_id, k=depth)
         ranking = [(doc_id, score) for doc_id, score in hits if doc_id in corpus.documents]
+        return hard_negatives(ranking, corpus.related.get(query_id, {}), corpus.held_out, margin)
+
+    return negatives
+
+
+def lexical_miner(corpus: TrainingCorpus, *, depth: int = DEPTH, margin: float = MARGIN) -> Miner:
+    """Negatives by BM25 over whole texts: they share words with the query, whatever their score by the model.
+
+    Raises:
+        MissingExtra: bm25s is not installed.
+    """
+    try:
+        import bm25s
+    except ModuleNotFoundError as error:
+        raise MissingExtra("mining with BM25", "bm25s", "training") from error
+    doc_ids = list(corpus.documents)
+    tokenize: Any = partial(bm25s.tokenize, stopwords="en", show_progress=False, return_ids=False)
+    retriever = bm25s.BM25(method="lucene")
+    words = dict(zip(doc_ids, tokenize([document.text for document in corpus.documents.values()]), strict=True))
+    if any(words.values()):  # bm25s divides by the mean length
+        retriever.index(list(words.values()), show_progress=False)
+
+    @cache
+    def negatives(query_id: str) -> list[str]:
+        if not words[query_id]:
+            return []
+        scores = retriever.get_scores(words[query_id])
+        order = np.argsort(-scores, kind="stable")[: depth + 1]
+        ranking = [(doc_ids[row], float(scores[row])) for row in order if scores[row] > 0 and doc_ids[row] != query_id]
         return hard_negatives(ranking, corpus.related.get(query_id, {}), corpus.held_out, margin)
 
     return negatives

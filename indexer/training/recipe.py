@@ -44,6 +44,7 @@ class Negatives(StrEnum):
     """Where hard negatives come from."""
 
     MODEL = "model"  # search of an index made by the encoder that training starts from
+    BM25 = "bm25"
     NONE = "none"  # no hard negatives
 
 
@@ -61,7 +62,7 @@ class Mining(Checked):
     """Settings of objectives that read hard negatives."""
 
     miner: Negatives = setting(
-        Negatives.MODEL, "source of hard negatives: model (search by the encoder that training starts from) or none"
+        Negatives.MODEL, "source of hard negatives: search by the encoder that training starts from, bm25, or none"
     )
 
 

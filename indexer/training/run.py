@@ -92,10 +92,18 @@ class Library:
         return self._stack.enter_context(Index(IndexSnapshot(path), device=context.device))
 
     def miner(self, kind: recipes.Negatives, corpus: TrainingCorpus, encoder: str) -> selection.Miner | None:
-        """The miner of the hard negatives of a corpus; None for none."""
-        if kind is recipes.Negatives.NONE:
-            return None
-        return selection.index_miner(self.index(corpus, encoder), corpus)
+        """The miner of the hard negatives of a corpus.
+
+        Raises:
+            MissingExtra: `kind` is BM25, and bm25s is not installed.
+        """
+        match kind:
+            case recipes.Negatives.MODEL:
+                return selection.index_miner(self.index(corpus, encoder), corpus)
+            case recipes.Negatives.BM25:
+                return selection.lexical_miner(corpus)
+            case recipes.Negatives.NONE:
+                return None
 
 
 class _IndexProgress:

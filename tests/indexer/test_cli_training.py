@@ -94,7 +94,7 @@ def test_objectives_kinds_and_settings_are_those_of_the_documents(run: Run) -> N
         ("{out} {papers} --set steps", 2, "'steps' is not NAME=VALUE, for example steps=500"),
         ("{out} {papers} --set steps=many", 1, "steps cannot be 'many'; give a whole number"),
         ("{out} {papers} --set half=perhaps", 1, "half cannot be 'perhaps'; give true or false"),
-        ("{out} {papers} --set miner=bm26", 1, "miner cannot be 'bm26'; give model, none"),
+        ("{out} {papers} --set miner=bm26", 1, "miner cannot be 'bm26'; give model, bm25, none"),
         (
             "{out} {papers} --set querys=5",
             1,

@@ -187,9 +187,10 @@ def test_sections_learn_from_a_label(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_hard_negatives_come_from_an_index(run: Run, tmp_path: Path) -> None:
-    run(given={"miner": "model", "steps": 1}, indexes=tmp_path / "lm")
-    assert (tmp_path / "lm" / "unsplit-bert.lm").is_dir()
+@pytest.mark.parametrize("miner", ["model", "bm25"])
+def test_hard_negatives_come_from_a_miner(miner: str, run: Run, tmp_path: Path) -> None:
+    run(given={"miner": miner, "steps": 1}, indexes=tmp_path / "lm")
+    assert (tmp_path / "lm" / "unsplit-bert.lm").is_dir() == (miner == "model")
 
 
 @pytest.mark.slow

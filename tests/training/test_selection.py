@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -12,19 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.encoders.encoder import SegmentedDocument
-from engine.errors import QueryError, TrainingError
+from engine.errors import MissingExtra, QueryError, TrainingError
 from engine.index import Index
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.training.corpus import Judgments, TrainingCorpus
 from engine.training.selection import (
     EvidenceChunks,
+    Miner,
     PairBatch,
     RandomRuns,
     Selector,
     hard_negatives,
     index_miner,
     keep_chunks,
+    lexical_miner,
     spread_chunks,
 )
 from indexer.building.builder import build
@@ -232,3 +235,50 @@ def test_an_index_leaves_out_related_too_similar_held_out_and_foreign_documents(
     ]
     assert expected
     assert index_miner(index, corpus, margin=0.9)("doc004") == expected
+
+
+TEXTS = {
+    "query": "zebra crossing the street near a house",
+    "rare": "one zebra near the street",
+    "common": "a street and a house",
+    "house": "house house house house",
+    "other": "nothing of it",
+    "words": "the of and",
+    "signs": "!?",
+}
+
+
+def lexical(pairs: Judgments | None = None, **options: float) -> Miner:
+    pytest.importorskip("bm25s")
+    documents = [make_document(name, text) for name, text in TEXTS.items()]
+    return lexical_miner(training_corpus(documents, pairs or {}), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("query_id", "related", "options", "expected"),
+    [
+        # Counted by hand: zebra is in 2 texts, near in 2, street in 3, house in 3.
+        ("query", {}, {}, ["rare", "common", "house"]),
+        ("query", {}, {"depth": 1}, ["rare"]),
+        ("query", {"rare": 1}, {}, ["common", "house"]),
+        ("query", {"house": 1}, {"margin": 1.0}, []),
+        ("words", {}, {}, []),
+        ("signs", {}, {}, []),
+    ],
+)
+def test_lexical_negatives_share_rare_words_first_and_are_neither_related_nor_too_similar(
+    query_id: str, related: dict[str, int], options: dict[str, float], expected: list[str]
+) -> None:
+    assert lexical({"query": related} if related else {}, **options)(query_id) == expected
+
+
+def test_a_corpus_without_words_has_no_negatives_and_without_bm25s_the_error_has_the_install_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("bm25s")
+    documents = [make_document("one", "the"), make_document("other", "of and")]
+    assert lexical_miner(training_corpus(documents, {}))("one") == []
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(MissingExtra) as raised:
+        lexical_miner(training_corpus(make_corpus(3), {}))
+    assert str(raised.value).startswith("mining with BM25 needs bm25s; install it: pip install 'accelerate>=1.10' ")
