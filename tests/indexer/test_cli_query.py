@@ -1,19 +1,25 @@
-"""`longmatch query`: standard input, output files, pages, filters, weights, and documents that are left out."""
+"""`longmatch query`, `compare` and `chart`: what comes in, what is printed and written, and what is left out."""
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import os
 import stat
 from pathlib import Path
 
+import docx
 import lxml.html
 import pytest
+from click.testing import CliRunner, Result
 
+from indexer.cli import main
 from tests.commands import run, succeed
 from tests.readers.made import docx_bytes
 from tests.readers.made_pdf import pdf_of_contents
+from tests.strict_schema import check
 
 TOPICS = ("fox", "dog", "river", "house")
 
@@ -156,3 +162,201 @@ def test_a_report_has_the_numbers_of_the_json_for_every_query(built: Path, tmp_p
         f"longmatch query {built} --id fox.md --text 'an old house' --sections 2 --format html "
         f"-o {tmp_path}/report.html"
     )
+
+
+NEW = "Keel, mast and harbour: the wind fills a sail, and a rope holds the anchor against the tide. " * 4
+OLD = "Old foxes cross the wide river at night, and a stone house by the bank stays dark until dawn. " * 4
+
+
+@pytest.fixture(scope="module")
+def novelties(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("novelty")
+    (made / "fox.md").write_text(
+        f"# Foxes\n\n{OLD}\n\n# Bread\n\nFlour, water and salt make a dough. " + "It rises. " * 30
+    )
+    (made / "draft.md").write_text(f"# Seen before\n\n{OLD}\n\n# Ships\n\n{NEW}\n")
+    succeed("index", made / "x.lm", made / "fox.md", "--encode", "none")
+    return made
+
+
+def novelty(novelties: Path, *arguments: str | Path) -> Result:
+    return succeed("query", novelties / "x.lm", *arguments, "--mode", "novelty")
+
+
+def test_the_table_and_the_report_list_sections_from_the_most_novel(novelties: Path, tmp_path: Path) -> None:
+    result = novelty(novelties, novelties / "draft.md")
+    assert "2 sections, most novel first" in result.stdout
+    ships, seen = result.stdout.index("  Ships\n"), result.stdout.index("  Seen before\n", 20)
+    assert ships < seen < result.stdout.rindex("fox.md")
+    novelty(novelties, novelties / "draft.md", "--format", "html", "-o", tmp_path / "novelty.html")
+    page = (tmp_path / "novelty.html").read_text(encoding="utf-8")
+    assert "longmatch novelty report" in page and "Made by <code>longmatch query" in page
+    assert page.index(">Ships</a>") < page.index(">Seen before</a>")
+
+
+def test_json_holds_the_schema_of_novelty(novelties: Path) -> None:
+    values = json.loads(novelty(novelties, novelties / "draft.md", "--format", "json").stdout)
+    (found,) = check(values)["results"]
+    assert found["schema"] == "longmatch-novelty/1"
+    assert [one["section"]["heading"] for one in found["sections"]] == ["Ships", "Seen before"]
+    assert found["sections"][1]["novelty"] < 0.2 and found["sections"][1]["hit"]["id"] == "fox.md"
+    (line,) = novelty(novelties, novelties / "draft.md", "--format", "jsonl").stdout.splitlines()
+    assert json.loads(line)["sections"] == found["sections"]
+    assert found["provenance"]["parameters"]["mode"] == "novelty"
+
+
+def test_csv_has_a_row_for_each_section(novelties: Path, tmp_path: Path) -> None:
+    novelty(novelties, novelties / "draft.md", "--format", "csv", "-o", tmp_path / "novelty.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "novelty.csv").read_text())))
+    assert [(row["rank"], row["heading"], row["doc_id"]) for row in rows][1] == ("2", "Seen before", "fox.md")
+    assert float(rows[0]["novelty"]) > 0.8 > 0.2 > float(rows[1]["novelty"])
+    assert rows[1]["target_heading"] == "Foxes" and rows[1]["words"]
+
+
+def test_a_document_of_the_index_is_left_out_of_its_own_novelty(novelties: Path) -> None:
+    by_id = novelty(novelties, "--id", "fox.md", "--format", "json")
+    assert [one["hit"] for one in json.loads(by_id.stdout)["results"][0]["sections"]] == [None, None]
+    by_file = novelty(novelties, novelties / "fox.md", "--format", "json")
+    assert "left out: fox.md; same content as the query" in by_file.stderr
+    assert [one["hit"] for one in json.loads(by_file.stdout)["results"][0]["sections"]] == [None, None]
+
+
+def pair_of_topics(first: str, second: str) -> str:
+    bodies = [
+        " ".join(f"the old {topic} runs over the dark {topic} and on" for _ in range(9)) for topic in (first, second)
+    ]
+    return f"# On the {first}\n\n{bodies[0]}.\n\n## On the {second}\n\n{bodies[1]}.\n"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compared")
+    (folder / "a.md").write_text(pair_of_topics("fox", "river"))
+    (folder / "b.md").write_text(pair_of_topics("river", "house"))
+    (folder / "c.md").write_text(pair_of_topics("bank", "dog"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def compared_index(files: Path, bert_folder: Path) -> Path:
+    succeed("index", files / "x.lm", *sorted(files.glob("*.md")), "--encoder", bert_folder)
+    return files / "x.lm"
+
+
+def test_two_files_are_compared_without_an_index(files: Path, bert_folder: Path) -> None:
+    table = succeed("compare", files / "a.md", files / "b.md", "--encoder", bert_folder, "--sections", "1")
+    assert table.stdout.startswith("< On the fox  ") and "> On the river  " in table.stdout
+    assert "On the river -> On the river" in table.stdout and "without an index there are no thresholds" in table.stdout
+    assert max(map(len, table.stdout.splitlines())) <= 80
+
+
+def test_changes_are_shown_in_every_format(files: Path, bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.md").write_text((files / "a.md").read_text().replace("over the dark fox", "under it", 1))
+    command = [files / "a.md", tmp_path / "new.md", "--encoder", bert_folder, "--changes"]
+    assert "runs [-over the dark fox-]{+under it+} and on" in run("compare", *command).stdout
+    (answer,) = check(json.loads(run("compare", *command, "--format", "json").stdout))["results"]
+    ((start, end),) = [change["deleted"] for change in answer["changes"]]
+    assert (files / "a.md").read_text()[start:end] == "over the dark fox"
+    assert "<del>over the dark fox</del>" in run("compare", *command, "--format", "html").stdout
+
+
+def test_weights_and_skipped_kinds_change_the_parts(files: Path, bert_folder: Path) -> None:
+    command = [files / "a.md", files / "b.md", "--encoder", bert_folder, "--format", "json"]
+    found = run("compare", *command, "--weight", "on the river=0", "--skip", "appendix")
+    (answer,) = check(json.loads(found.stdout))["results"]
+    parts = [part for part in answer["hits"][0]["parts"] if part["kind"] == "section_pair"]
+    assert {part["query_section"]["heading"] for part in parts} == {"On the fox"}
+    used = answer["provenance"]["parameters"]
+    assert (used["weights"], used["skip"]) == ({"on the river": 0.0}, ["appendix"])
+    wrong = run("compare", *command, "--weight", "on the dog=2")
+    assert wrong.exit_code == 1 and "no section of" in wrong.stderr and "named 'on the dog'" in wrong.stderr
+
+
+def test_json_has_the_parts(files: Path, bert_folder: Path) -> None:
+    command = [files / "a.md", files / "b.md", "--encoder", bert_folder, "--format", "json"]
+    (answer,) = check(json.loads(run("compare", *command).stdout))["results"]
+    assert (answer["hits"][0]["id"], answer["query"]["id"]) == ("b.md", "a.md")
+
+
+@pytest.mark.slow
+def test_an_index_gives_the_score_of_a_search_also_to_standard_input(files: Path, compared_index: Path) -> None:
+    search = ["query", str(compared_index), str(files / "a.md"), "--format", "json"]
+    hits = json.loads(CliRunner().invoke(main, search).stdout)["results"][0]["hits"]
+    expected = next(hit["score"] for hit in hits if hit["id"] == "b.md")
+    for target in (["--id", "b.md"], [files / "b.md"]):
+        found = run("compare", files / "a.md", *target, "--index", compared_index, "--format", "json")
+        assert json.loads(found.stdout)["results"][0]["hits"][0]["score"] == expected
+    assert (
+        f"word statistics of {compared_index}"[:30]
+        in run("compare", files / "a.md", "--id", "b.md", "--index", compared_index).stdout
+    )
+    found = succeed("compare", "-", files / "b.md", "--index", compared_index, stdin=pair_of_topics("fox", "river"))
+    assert found.stdout.startswith("< ")
+
+
+def test_a_report_is_one_file_with_the_numbers_of_the_json(files: Path, compared_index: Path, tmp_path: Path) -> None:
+    command = [files / "a.md", files / "b.md", "--index", compared_index, "--sections", "1", "--format"]
+    (answer,) = json.loads(run("compare", *command, "json").stdout)["results"]
+    succeed("compare", *command, "html", "-o", tmp_path / "x.html")
+    page = (tmp_path / "x.html").read_text()
+    for row in answer["hits"][0]["by_section"]["rows"]:
+        assert f'<data value="{row["contribution"]}">{row["contribution"]:.4f}</data>' in page
+    assert f"--index {compared_index} --sections 1 --format html" in page
+
+
+FOX = "# Traps\n\nOld foxes cross the wide river at night.\n\n## House\n\nA stone house by the wide river is red.\n"
+PATENT = "# Trap\n\n## Description\n\nIt catches foxes by the river.\n\n## Claims\n\n"
+PATENT += "1. A trap for old foxes that cross a wide river at night.\n2. The trap of claim 1 by a stone house.\n"
+
+
+@pytest.fixture(scope="module")
+def charted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("charts")
+    (made / "fox.md").write_text(FOX)
+    (made / "patent.md").write_text(PATENT)
+    succeed("index", made / "x.lm", made / "fox.md", made / "patent.md", "--encode", "none")
+    return made
+
+
+def test_claims_and_their_elements_are_rows_and_the_document_itself_is_no_column(charted: Path) -> None:
+    result = succeed("chart", charted / "x.lm", charted / "patent.md", "--by", "claim", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [row["label"] for row in rows] == ["Claim 1", "Claim 2"]
+    assert rows[0]["fox.md passage"] == "Old foxes cross the wide river at night."
+    assert "patent.md passage" not in rows[0]
+    (charted / "long.md").write_text("# Trap\n\n## Claims\n\n1. A trap comprising: a door; and a stone house.\n")
+    result = succeed(
+        "chart", charted / "x.lm", charted / "long.md", "--by", "element", "--format", "csv", "--least", "0"
+    )
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [row["text"] for row in rows] == ["1. A trap comprising:", "a door; and", "a stone house."]
+
+
+def test_an_indexed_document_is_charted_by_its_id_in_every_format(charted: Path, tmp_path: Path) -> None:
+    by_id = succeed("chart", charted / "x.lm", "--id", "fox.md", "--format", "csv", "--by", "sentence")
+    assert (
+        by_id.stdout == run("chart", charted / "x.lm", charted / "fox.md", "--format", "csv", "--by", "sentence").stdout
+    )
+    succeed("chart", charted / "x.lm", "--id", "fox.md", "-o", tmp_path / "x.docx")
+    assert len(docx.Document(str(tmp_path / "x.docx")).tables) == 1
+    page = run("chart", charted / "x.lm", "--id", "fox.md").stdout
+    assert page.startswith("<!doctype html>") and "longmatch chart" in page and "--id fox.md" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "beginning"),
+    [
+        ("chart", "x.csv", b"row,label,"),
+        ("chart", "x.HTM", b"<!doctype html>"),
+        ("chart", "x.txt", b"<!doctype html>"),
+        ("query", "x.txt", b"query  "),
+        ("query", "x.csv", b"query_id,rank,score,"),
+        ("query", "x.json", b'{\n "schema"'),
+        ("query", "x.bib", b"@"),
+        ("query --format jsonl", "x.json", b'{"schema"'),
+    ],
+)
+def test_the_file_names_the_format(charted: Path, tmp_path: Path, words: str, name: str, beginning: bytes) -> None:
+    command, *options = words.split()
+    assert succeed(command, charted / "x.lm", "--id", "fox.md", "-o", tmp_path / name, *options).stdout == ""
+    assert (tmp_path / name).read_bytes().startswith(beginning)

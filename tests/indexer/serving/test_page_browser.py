@@ -18,7 +18,7 @@ from indexer.serving.settings import ServerSettings
 from tests.fakes import make_corpus
 from tests.indexer.serving.browsers import ARGUMENTS, CHROMIUM, Seen, opened_page, served_page
 from tests.indexer.serving.clients import until
-from tests.indexer.serving.test_encoding import HeldEncoder
+from tests.indexer.serving.test_live_index import HeldEncoder
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 if TYPE_CHECKING:
