@@ -5,11 +5,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from html import escape
 from itertools import islice
+from types import MappingProxyType
 from urllib.parse import unquote
 
 from lxml import etree
@@ -44,6 +46,7 @@ _START_TAG = re.compile(r"""<([A-Za-z][^\s/<>"']*+)(?:[^>"']++|"[^"]*+"|'[^']*+'
 _CDATA = re.compile(r"<!\[CDATA\[((?:(?!</script|\]\]>).)*+)(\]\]>)?", re.DOTALL)
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b]")  # that no element can hold
 _QUOTED = re.compile(r""""[^"]*+"|'[^']*+'""")
+NO_ENTRIES: Mapping[str, int] = MappingProxyType({})
 _MAX_PAGE_SHARE = 0.7  # of lists of links, of the letters of the page; above it the links are the page
 _MAX_ATTRIBUTES = 500  # libxml2 compares each attribute of a tag with all before it
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "iso-8859-9": "cp1254"}
@@ -85,6 +88,7 @@ _TITLE_CLASS = re.compile(
 )
 _FONT = re.compile(r"font(?:-family)?\s*:[^;]{0,80}\b(symbol|wingdings)\b", re.IGNORECASE)
 _NOTES = re.compile(r"(?:^|[\s_-])(?:foot|end)-?notes?(?:$|[\s_-])", re.IGNORECASE)
+_TITLE_BLOCK = re.compile(r"title-?block", re.IGNORECASE)  # of pandoc
 _ASIDE = re.compile(r"(?:^|[\s_-])(?:(?:foot|end|side|margin)-?)?notes?(?:$|[\s_-])|\bfn-?\d+\b", re.IGNORECASE)
 _NOT_BODY = frozenset(["title", "meta", "link", "style", "script", "base", "template", "noscript"])
 _ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
@@ -105,9 +109,7 @@ _HIDDEN_CLASS = re.compile(
 )
 _SIDE_NOTE = re.compile(r"(?:^|\s)(?:(?:side|margin|foot)-?note|ltx_note_outer)(?:\s|$)", re.IGNORECASE)
 _NUMBER_CLASS = re.compile(r"(?:^|\s)(?:\w*(?:[a-z\d]No|CommentaryLink)|(?:para|item|list|line)-?num(?:ber)?)(?:\s|$)")
-_LIST_FORMS = {"lower-alpha": "a", "upper-alpha": "A", "lower-latin": "a", "upper-latin": "A", "lower-roman": "i",
-               "upper-roman": "I"}  # fmt: skip
-_LIST_FORM = re.compile(r"list-style(?:-type)?\s*:[^;]*\b(" + "|".join(_LIST_FORMS) + r")\b")
+_LIST_FORM = re.compile(r"list-style(?:-type)?\s*:[^;]*\b((?:lower|upper)-(?:alpha|latin|roman))\b")
 _AT_RULE = re.compile(
     r"@media(?![^{@]*\bprint\b)[^{@]*\{((?:[^{}]*\{[^{}]*\})*)[^{}]*\}|@[^{;@]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}"
 )
@@ -144,10 +146,13 @@ def _title(root: Element) -> str:
     return shown if is_without_site or is_after_site or is_made_up_title(declared) else declared
 
 
-def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Element:
+def add_page(
+    data: bytes, blocks: Blocks, *, is_of_book: bool = False, styles: str = "", entries: Mapping[str, int] = NO_ENTRIES
+) -> Element:
     """Append the text of a page to `blocks`; returns the root of the page, without its link lists.
 
-    A page of a book has no frame: its asides, headers and footers are text.
+    A page of a book has no frame: its asides, headers and footers are text. `styles` are the style sheets of the book,
+    `entries` the lines of its contents that name parts of the page, with their levels.
 
     Raises:
         DocumentError: not decodable, too many elements, or nested too deeply.
@@ -162,7 +167,8 @@ def add_page(data: bytes, blocks: Blocks, *, is_of_book: bool = False) -> Elemen
             drawing.tag = "div"
             for text in drawing.iter("text"):
                 text.tag = "p"
-    _apply_styles(root)
+    _apply_styles(root, styles)
+    _mark_entries(root, entries)
     _mend_letters(root, blocks)
     _set_print(root)
     _mark_centred(root)
@@ -217,21 +223,39 @@ def _without_many_attributes(tag: re.Match[str]) -> str:
     return f"<{tag.group(1)}"
 
 
-def _apply_styles(root: Element) -> None:
-    """Write the rules of the page's style sheets for single classes and ids into the elements themselves."""
-    sheets = " ".join(style.text or "" for style in root.iter("style"))
-    rules: dict[tuple[str, str], tuple[str, str]] = {}
-    for match in _RULE.finditer(_AT_RULE.sub(lambda rule: rule.group(1) or "", re.sub(r"/\*.*?(?:\*/|$)", "", sheets))):
-        if _looks(match[2]):
-            for selector in match[1].split(","):
-                if simple := _SELECTOR.match(selector):
-                    rules[simple[2], simple[3]] = (simple[1].lower(), match[2])
+def _apply_styles(root: Element, styles: str) -> None:
+    """Write the rules of style sheets for single classes and ids into the elements themselves."""
+    rules = {**_rules(styles), **_rules(" ".join(style.text or "" for style in root.iter("style")))}
     for element in root.iter(etree.Element) if rules else ():
         names = [("#", element.get("id") or ""), *((".", name) for name in (element.get("class") or "").split())]
         found = [rules[name] for name in names if name in rules]
         looks = [look for tag, look in found if tag in ("", element.tag)]
         if looks:
             element.set("style", ";".join([*looks, element.get("style") or ""]))
+
+
+@lru_cache(maxsize=2)  # pages of a book share their style sheets
+def _rules(sheets: str) -> Mapping[tuple[str, str], tuple[str, str]]:
+    """The tag and the style for each class (".", name) and id ("#", name) whose looks matter."""
+    rules: dict[tuple[str, str], tuple[str, str]] = {}
+    for match in _RULE.finditer(_AT_RULE.sub(lambda rule: rule.group(1) or "", re.sub(r"/\*.*?(?:\*/|$)", "", sheets))):
+        if _looks(match[2]):
+            for selector in match[1].split(","):
+                if simple := _SELECTOR.match(selector):
+                    rules[simple[2], simple[3]] = (simple[1].lower(), match[2])
+    return MappingProxyType(rules)
+
+
+def _mark_entries(root: Element, entries: Mapping[str, int]) -> None:
+    """Mark lines as headings that the contents of a book name, in a page without headings."""
+    if not entries or next(root.iter("h1", "h2", "h3", "h4", "h5", "h6"), None) is not None:
+        return
+    entries = dict(entries)
+    for element in root.iter("p", "div"):
+        level = entries.pop(_opening(element).casefold(), None)
+        if level is not None:
+            element.set("role", "heading")
+            element.set("aria-level", str(min(6, level)))
 
 
 def _looks(style: str) -> bool:
@@ -427,7 +451,8 @@ def _frame_reason(element: Element, tag: str) -> str | None:
     if tag not in _FRAMES or any(above.tag in (*_PARTS, "blockquote", "figure") for above in element.iterancestors()):
         return None
     kinds = _kinds(element)
-    is_note = _NOTE.search(kinds) if tag == "aside" else tag == "footer" and _NOTES.search(kinds)
+    pattern = _NOTE if tag == "aside" else _NOTES if tag == "footer" else _TITLE_BLOCK
+    is_note = pattern.search(kinds)
     return None if is_note else reasons.PAGE_FRAME
 
 
@@ -441,6 +466,9 @@ def _formula_of(element: Element) -> str:
         return tex_text(source) if source and is_formula else ""
     if element.tag == "script" and (element.get("type") or "").startswith("math/tex"):
         return tex_text(element.text or "")
+    if element.tag in ("span", "div") and not len(element) and "math" in (element.get("class") or "").split():
+        source = (element.text or "").strip().strip("$")  # of pandoc
+        return tex_text(source) if "\\" in source else ""
     return ""
 
 
@@ -466,7 +494,7 @@ def _is_raised(element: Element) -> bool:
 
 def _form_of(ordered: Element) -> str:
     look = _LIST_FORM.search(ordered.get("style") or "")
-    return f"{_LIST_FORMS[look[1]] if look else (ordered.get('type') or '1')[:1]}."
+    return markup.form_of(look[1]) if look else f"{(ordered.get('type') or '1')[:1]}."
 
 
 def _heading(element: Element) -> HeadingMark | None:
@@ -503,6 +531,8 @@ BOOK_GRAMMAR = replace(GRAMMAR, left_out=lambda element: None if element.tag in 
 _CONTAINER = "META-INF/container.xml"
 _EPUB = "http://www.idpf.org/2007/ops"
 _ENCRYPTION = "META-INF/encryption.xml"
+_NCX = "application/x-dtbncx+xml"
+_MAX_STYLE_CHARS = 500_000  # which each page reads
 _CHAPTERS = frozenset(["application/xhtml+xml", "text/html", "application/x-dtbook+xml"])
 
 
@@ -521,6 +551,8 @@ def read_book(data: bytes, doc_id: str, source: str) -> Document:
     guides = package.iterfind("{*}guide/{*}reference[@type='toc']")
     contents = {member_name(unquote(guide.get("href") or ""), folder) for guide in guides}
     contents.update(_contents_pages(package, folder, archive))
+    entries = _entries(package, folder, archive)
+    styles = _styles(archive)
     for name in _chapters(package, folder, blocks):
         if name in protected or name not in archive:
             blocks.left_out[reasons.PARTS] += 1
@@ -530,7 +562,7 @@ def read_book(data: bytes, doc_id: str, source: str) -> Document:
             chapter = archive.read(name)
             if b"<" not in chapter:
                 raise DocumentError(f"its chapter {name} is not a page; save it again")
-            add_page(chapter, page, is_of_book=True)
+            add_page(chapter, page, is_of_book=True, styles=styles, entries=entries[name])
             if page is not blocks:
                 blocks.left_out.update({**page.left_out, reasons.CONTENTS: len(page.text.split())})
         except DocumentError as error:
@@ -593,6 +625,32 @@ def _contents_pages(package: Element, folder: str, archive: Archive) -> Iterator
             for link in parse_safely(archive.read(name)).iterfind(f".//{{*}}a[@{{{_EPUB}}}type='toc']"):
                 href = unquote(link.get("href") or "")
                 yield from [] if "#" in href else [member_name(href, posixpath.dirname(name))]
+
+
+def _entries(package: Element, folder: str, archive: Archive) -> defaultdict[str, dict[str, int]]:
+    """The lines of the contents of a book, with their levels, by the pages that they name."""
+    found = defaultdict[str, dict[str, int]](dict)
+    for item in package.iterfind("{*}manifest/{*}item"):
+        if not (item.get("media-type") == _NCX or "nav" in (item.get("properties") or "").split()):
+            continue
+        name = member_name(unquote(item.get("href") or ""), folder)
+        with suppress(DocumentError):
+            for part in parse_safely(archive.read(name)).iter("{*}navPoint", "{*}a"):
+                label, target = part.find("{*}navLabel"), part.find("{*}content")
+                page = unquote(part.get("href") or "" if target is None else target.get("src") or "").partition("#")[0]
+                level = sum(local_name(above) in ("navPoint", "ol") for above in part.iterancestors())
+                line = words(part if label is None else label).casefold()
+                found[member_name(page, posixpath.dirname(name))][line] = level + (label is not None)
+    return found
+
+
+def _styles(archive: Archive) -> str:
+    """The style sheets of a book; one that cannot be read has no effect."""
+    sheets = []
+    for name in archive.named((".css",)):
+        with suppress(DocumentError):
+            sheets.append(archive.read(name).decode("utf-8", "replace"))
+    return "\n".join(sheets)[:_MAX_STYLE_CHARS]
 
 
 def _protected(archive: Archive) -> frozenset[str]:

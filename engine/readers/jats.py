@@ -11,7 +11,7 @@ from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import Blocks
 from engine.readers.fields import date_of_parts, iso_date
-from engine.readers.markup import Element, Grammar, HeadingMark, local_name, rendered, tex_text, words, write
+from engine.readers.markup import Element, Grammar, HeadingMark, form_of, local_name, rendered, tex_text, words, write
 from engine.text.cleaning import one_line
 from engine.text.document import KIND, Document, MetadataValue, Scalar
 
@@ -27,7 +27,6 @@ _HEADED = _BOOK_PARTS | frozenset([
     "sec", "app", "app-group", "abstract", "trans-abstract", "ack", "boxed-text", "fn-group", "glossary", "notes",
     "bio", "ref-list",
 ])  # fmt: skip
-_ORDERS = {"order": "1.", "alpha-lower": "a.", "alpha-upper": "A.", "roman-lower": "i.", "roman-upper": "I."}
 _NOTATIONS = ("math", "tex-math", "textual-form", "preformat", "graphic", "inline-graphic", "media")
 _CITED = frozenset(["element-citation", "mixed-citation", "nlm-citation", "citation", "related-article"])
 _PROSE = {"ref-list": ("{*}p", "{*}note"), "ref": ("{*}note",)}  # what is said beside references
@@ -204,7 +203,7 @@ _GRAMMAR = Grammar(
     is_raised=_is_raised,
     sections=_HEADED,
     words=_WORDS,
-    ordered=lambda element: _ORDERS.get(element.get("list-type") or "", ""),
+    ordered=lambda element: form_of(kind := element.get("list-type") or "") or ("1." if kind == "order" else ""),
     tex=lambda element: tex_text(element.text or "") if local_name(element) == "tex-math" else "",
 )
 

@@ -415,6 +415,11 @@ _SIGNS |= dict(zip(
     "nsim ncong varpropto thickapprox eqsim coloneqq eqqcolon vcentcolon colonequals vDash unlhd unrhd lhd rhd over"
     .split(), "≠⊨⋘⋙∧∨¬‡←⇔⇒⇐⇝⨀⨄ℜℑ⊥♣♢♡♠ıȷ:□◇✠®★…∋⊻≁≇∝≈≂≔≕:≔⊨⊴⊵⊲⊳/", strict=True
 ))  # fmt: skip
+_SIGNS |= {f"text{name}": sign for name, sign in zip(
+    "bar less greater braceleft braceright underscore quotedbl periodcentered bardbl langle rangle minus div "
+    "rightarrow leftarrow onesuperior twosuperior threesuperior visiblespace".split(),
+    '|<>{}_"·‖⟨⟩−÷→←¹²³ ', strict=True)
+}  # fmt: skip
 _SIGNS |= {name: name for name in "det dim ker deg gcd Pr hom cot sec csc lg mod".split()}
 _SIGNS |= {"bmod": "mod", "arg": "arg ", "choose": " choose "}
 _IN_FORMULAS = {  # commands with two arguments or more that the converter lacks, and how they look

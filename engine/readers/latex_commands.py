@@ -384,7 +384,9 @@ def with_shorthands(text: str) -> str:
     return _SHORTHAND.sub(lambda match: _SHORTHANDS[match[1]], text) if _GERMAN.search(text) else text
 
 
-_OVERLAY = re.compile(r"(\\(?:begin\{\w{1,40}\*?\}|[A-Za-z]{1,40}\*?))<[\w,+.|@:\-]{1,40}>")
+_OVERLAY = re.compile(
+    r"(\\(?:begin\{\w{1,40}\*?\}|[A-Za-z]{1,40}\*?))<(?:[\w,+.|@:\-]|\\value\{\w{1,20}\}){1,40}>(?:\[frame\])?"
+)
 
 
 def without_overlays(text: str) -> str:

@@ -289,7 +289,7 @@ _LAYOUT = _by_command({
     "omo": "multicols",
     "om":
         "tabular longtable supertabular adjustbox spacing otherlanguage hyphenrules color tblr longtblr column turn "
-        "rotate",
+        "rotate subarray",
     "mom": "tabularx tabulary",
     "omm": "CJK adjustwidth",
     "((": "picture pspicture",

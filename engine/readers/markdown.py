@@ -21,6 +21,7 @@ from engine.readers.blocks import MAX_HEADING_CHARS
 from engine.readers.encoding import decode
 from engine.readers.fields import case_fields, case_name, names_of, split_names, typed_scalar
 from engine.readers.jsonl import flattened
+from engine.readers.markup import tex_text
 from engine.readers.text import header_fields, without_star_pages
 from engine.text.cleaning import joined_words, raised, without_encoded, without_gaps, without_readings
 from engine.text.document import Document, MetadataValue, assemble, is_made_up_title
@@ -155,9 +156,9 @@ _COMMENT = re.compile(
     r"|(?P<critic>\{(?P<sign>\+\+|==|>>|~~)(?P<first>(?:(?!~>)[^{}]){1,1000})(?:~>(?P<second>[^{}]{0,1000}))?(?:\+\+|==|<<|~~)\})"
     r"|(?P<struck>(?<![~\\])~~(?=[^~\s])(?:[^~\n]|\n(?![ \t]*\n)){1,1000}(?<!\s)~~(?!~)"
     r"|\{--[^{}\n]{1,1000}--\}|<(?P<tag>del|s|strike|rt|rp)>[^<\n]{0,1000}</(?P=tag)>)[ \t]?"
-    r"|(?P<mark></?(?P<name>a|abbr|article|aside|b|big|blockquote|br|caption|center|cite|code|dd|details|div|dl|dt|em|figcaption|figure|font|footer"
-    r"|h[1-6]|header|hr|i|img|ins|kbd|li|main|mark|ol|p|picture|q|ruby|samp|script|section|small|source|span|strong|style|sub|summary"
-    r"|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|video|wbr)(?P<attributes>(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
+    r"|(?:</t[dh]>\s*(?=<t[dh]))?(?P<mark></?(?P<name>a|abbr|address|article|aside|b|big|blockquote|br|caption|center|cite|code|colgroup|col|dd|details|dfn|div|dl|dt|em|fieldset|figcaption"
+    r"|figure|font|footer|h[1-6]|header|hr|i|img|ins|kbd|legend|li|main|mark|nav|ol|p|picture|q|ruby|samp|script|section|small|source|span|strong|style|sub|summary"
+    r"|sup|table|tbody|td|tfoot|th|thead|time|tr|tt|u|ul|var|video|wbr)(?P<attributes>(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
     r"|[^\s\"'=<>`]+))?){0,50}\s*)/?>)"
     r"|(?P<entity>&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|[a-zA-Z]\w{1,30});)"
     r"|(?P<stars>(?<![^\W\d_*])\*{1,3}(?!\*))(?P<initial>[^\W\d_]{1,60})(?P=stars)(?=[^\W\d_])"
@@ -171,22 +172,36 @@ _COMMENT = re.compile(
     r"|(?P<code>^import[ \t](?:[^\n]{1,300}[ \t])?[\"'][^\"'\n]{1,300}[\"'];?[ \t]*$"
     r"|^export[ \t]+(?:(?:const|let)[ \t]+\w+[ \t]*=|default[ \t]+(?:function|class)\b|(?:async )?function[ \t]+\w+\()"
     r"(?:[^\n]+\n?){1,200})"
-    r"|(?P<note>^\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)",
+    r"|(?P<note>^\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)"
+    r"|(?P<attributes_of>(?<=[\])`*_])\{(?:[.#]|[\w-]{1,40}=)[^{}\n]{1,300}\}|[ \t]+\{[.#][^{}\n]{1,300}\}(?=[ \t]*$))"
+    r"|(?P<tex>(?<![\w\\$])(?:\$\$(?P<display>[^$]{1,2000})\$\$|\$(?P<inline>(?=\S)[^$\n]{1,500}(?:\n[^$\n]{1,500})?(?<=[^\s\\]))\$(?![\w$])"
+    r"|\\\((?P<round>(?:(?!\\\().){1,500}?)\\\)|\\\[(?P<square>(?:(?!\\\[)[^$]){1,2000}?)\\\]))",
     re.MULTILINE | re.IGNORECASE,
 )
 _LEFT_OUT = re.compile(
-    r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|&[#a-zA-Z]|\*[^\W\d_]|[\^~][\w+(-]|^[ \t]{0,12}:::|%%"
+    r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|&[#a-zA-Z]|\$|\\[(\[]"
+    r"|[\])`*_ \t]\{|\*[^\W\d_]|[\^~][\w+(-]|^[ \t]{0,12}:::|%%"
     r"|^(?:im|ex)port[ \t]",
     re.M,
 )
-_SHOWN = ("stars", "marks", "div", "upper", "lower")  # marks around words, some of them of pandoc
+_SHOWN = ("stars", "marks", "div", "upper", "lower", "attributes_of")  # marks around words, some of them of pandoc
 _TITLE_TAG = re.compile(r"h[1-6]$", re.IGNORECASE)
-_HEADER = re.compile(r"[A-Z][A-Za-z-]{1,30}:[ \t]")
+_HEADER = re.compile(r"([A-Za-z][A-Za-z-]{1,30}):[ \t]+(\S.*)")  # of MultiMarkdown, which stays in the text
+_IS_TEX = re.compile(r"\\[A-Za-z]|[_^=<>+]|^\s*[A-Za-z]\s*$")
+_PROSE = re.compile(r"^[^\\]*(?<![A-Za-z])[A-Za-z]{3,}\s+[A-Za-z]{3,}[^\\]*$|(?<!\\)%")
+_MATH_FENCE = re.compile(  # of GitHub and MyST
+    r"^ {0,3}(```+|~~~+)[ \t]*\{?math\}?[^\n]{0,200}\n(?:[ \t]*:[\w-]+:[^\n]*\n){0,9}"
+    r"(.{1,5000}?)\n {0,3}\1[ \t]*$",
+    re.M | re.S,
+)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden(?:[\s=/>]|$)", re.IGNORECASE)
+_FIRST_CELL = re.compile(r"<tr[^<>]*>\s*$", re.IGNORECASE)
 _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | ", **dict.fromkeys(
     ["p", "div", "summary", "dt", "dd", "figcaption", "blockquote", "section", "center", "details", "table", "caption",
      "article", "aside", "footer", "header", "main"], "\n")}  # fmt: skip
-_SIGN = re.compile(r"[<~`{\[&^]|!(?=\[\[)|\*+(?=[^\W\d_])|^[ \t]{0,12}:::|%%|^(?:im|ex)port[ \t]", re.M)
+_SIGN = re.compile(
+    r"[<~`{\[&^$]|\\[(\[]|[ \t]+(?=\{[.#])|!(?=\[\[)|\*+(?=[^\W\d_])|^[ \t]{0,12}:::|%%|^(?:im|ex)port[ \t]", re.M
+)
 _TICKS = re.compile(r"`+")
 _NAME_OF_DIV = re.compile(r"\b(?:title|name)=\"([^\"]+)\"")
 _CODE = re.compile(r"(`++)(.+?)\1")
@@ -220,9 +235,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     """
     text, n_encoded = without_encoded(decode(data))
     fields, text = front_matter(text)
-    header = (
-        header_fields(text) if not fields and _HEADER.match(text) else {}
-    )  # of MultiMarkdown, which stays in the text
+    header = header_fields(text, _HEADER) if not fields and _HEADER.match(text) else {}
     for name, value in header.items() if "title" in header else ():
         fields |= {"authors": [*split_names(value)]} if name in ("author", "authors") else {name: typed_scalar(value)}
     text, n_readings = without_readings(joined_words(without_gaps(text)))
@@ -235,7 +248,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         named = fields.get("tags") or []
         tags = named if isinstance(named, list) else re.split(r"[,\s]+", str(named))
         fields["tags"] = [*dict.fromkeys([*tags, *_tags(text)])]
-    declared = str(fields.pop("title", ""))
+    declared = plain(str(fields.pop("title", "")))
     titles = (head.title for head in headings if head.level == 1 and not names_part(head.title))
     title = next(titles, "") if is_made_up_title(declared) else declared
     opening = "" if title else "\n".join(map(plain, text[:_OPENING_CHARS].split("\n")))
@@ -312,6 +325,7 @@ def _without_comments(text: str) -> tuple[str, Counter[str]]:
     parts: list[str] = []
     counts: Counter[str] = Counter()
     start = place = 0
+    text = _MATH_FENCE.sub(r"$$\2$$", text) if "math" in text else text
     following = _LEFT_OUT.search(text)
     for sign in _SIGN.finditer(text) if following else ():
         if sign.start() < place:
@@ -326,7 +340,7 @@ def _without_comments(text: str) -> tuple[str, Counter[str]]:
         shown, stop = "", 0
         if match is not None:
             shown, stop = (_without_tag if match["mark"] else _without_mark)(
-                match, text, counts, text[max(0, match.start() - 8) : match.start()]
+                match, text, counts, text[max(0, match.start() - 24) : match.start()]
             )
         if match is not None and stop >= 0:  # else a comment without an end
             parts += [text[start : match.start()], shown]
@@ -364,6 +378,8 @@ def _without_mark(match: re.Match[str], text: str, counts: Counter[str], before:
         return _link(match, counts), stop
     if match["entity"]:
         return unescape(match["entity"]).replace("\u00ad", ""), stop
+    if match["tex"]:
+        return _formula(match), stop
     if any(map(match.group, _SHOWN)):
         titled = _NAME_OF_DIV.search(match["div"]) if match["div"] else None
         shown = match["label"] or match["caption"] or match["lowered"] or match["initial"] or match["within"] or ""
@@ -378,6 +394,12 @@ def _without_mark(match: re.Match[str], text: str, counts: Counter[str], before:
     if tag != "rp":
         counts[reasons.READINGS if tag == "rt" else reasons.DELETED] += len(match["struck"].split())
     return "", match.end("struck") if tag in ("rt", "rp") else stop
+
+
+def _formula(match: re.Match[str]) -> str:
+    """A formula in TeX as its text; what is none as it is."""
+    source = next(filter(None, map(match.group, ("display", "inline", "round", "square")))).strip(" `\n")
+    return tex_text(source) if _IS_TEX.search(source) and not _PROSE.search(source) else match["tex"]
 
 
 def _link(match: re.Match[str], counts: Counter[str]) -> str:
@@ -407,6 +429,7 @@ def _without_tag(tag: re.Match[str], text: str, counts: Counter[str], before: st
         return f"{'#' * int(name[1])} ", stop
     is_silent = name in ("script", "style")
     if name != "sup" and not is_silent and not _HIDDEN.search(tag["attributes"] or ""):
+        name = "" if name in ("td", "th") and _FIRST_CELL.search(before) else name
         return _SPACED.get(name, "").lstrip("" if name == "br" or before.rstrip(" ")[-1:].strip() else "\n"), stop
     end, depth = None, 1
     marks = re.compile(rf"<(/?){name}\b[^<>]{{0,200}}>", re.IGNORECASE)

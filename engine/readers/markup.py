@@ -507,6 +507,12 @@ class _Walk:
             self._prefix, self._separator, self._pin = "", "\n\n", ""
 
 
+def form_of(kind: str) -> str:
+    """The form of the numbers of a list by any of its names: "a." for "lower-alpha" and "alpha-lower"; "" for none."""
+    form = "i" if "roman" in kind else "a" if "alpha" in kind or "latin" in kind else ""
+    return form and f"{form.upper() if 'upper' in kind else form}."
+
+
 def number_or(text: str | None, default: int) -> int:
     """The whole number that a text is, of six digits at most."""
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 7 else default

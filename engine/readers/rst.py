@@ -21,7 +21,7 @@ from engine.readers import text
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
 from engine.readers.fields import split_names, typed_scalar
-from engine.readers.markup import Element, Grammar, HeadingMark, local_name, tex_text, write
+from engine.readers.markup import Element, Grammar, HeadingMark, form_of, local_name, tex_text, write
 from engine.text.cleaning import joined_words, one_line, without_encoded, without_gaps, without_readings
 from engine.text.document import Document, MetadataValue, assemble
 from engine.text.headings import numeral
@@ -243,7 +243,6 @@ _KNOWN: dict[str, type[Directive]] = {
 
 
 _STRUCK = frozenset(["del", "deleted", "s", "strike", "strikethrough", "struck", "line-through"])  # roles
-_FORMS = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
 _SILENT = 5  # above the severest level of docutils: nothing is printed, nothing ends the process
 _AUTHORS = frozenset(["author", "authors"])
 _MAX_PARSED_CHARS = 1_200_000  # docutils takes seconds and hundreds of megabytes for each million
@@ -417,7 +416,7 @@ def restore_initials(tree: nodes.document) -> None:
 
 def _enumerator(numbered: nodes.enumerated_list) -> str:
     """The number of the first item, as it was written."""
-    number = numeral(numbered.get("start", 1), _FORMS.get(numbered.get("enumtype"), "1"))
+    number = numeral(numbered.get("start", 1), form_of(numbered.get("enumtype", ""))[:1] or "1")
     return f"{numbered.get('prefix', '')}{number}{numbered.get('suffix', '')} "
 
 
@@ -443,7 +442,9 @@ class _Conversion:
                 element.text = NOT_XML.sub("\ufffd", tex_text(node.astext()))
                 continue
             if isinstance(node, nodes.enumerated_list):
-                form = f"{node.get('prefix', '')}{_FORMS.get(node.get('enumtype'), '1')}{node.get('suffix', '.')}"
+                form = (
+                    f"{node.get('prefix', '')}{form_of(node.get('enumtype', ''))[:1] or '1'}{node.get('suffix', '.')}"
+                )
                 element.set("form", form)
                 element.set("start", str(node.get("start", 1)))
             if isinstance(node, nodes.section):

@@ -116,6 +116,12 @@ def _heading(element: Element) -> HeadingMark | None:
     return HeadingMark(max(depth, number.strip(".").count(".") + 1), number)
 
 
+def _form_of(items: Element) -> str:
+    """The form of the numbers of a list: "1.", or "a." for "ordered:loweralpha" of pandoc."""
+    kind = f"{items.get('type')} {items.get('rend')}"
+    return (markup.form_of(kind) or "1.") if re.search(r"\b(?:order|number)", kind) else ""
+
+
 _BLOCKS = frozenset([
     "ab", "abstract", "argument", "back", "bibl", "body", "byline", "castList", "cit", "closer", "dateline", "div",
     "div0", "div1", "div2", "div3", "div4", "div5", "div6", "div7", "docTitle", "epigraph", "figDesc", "figure",
@@ -141,7 +147,7 @@ _GRAMMAR = Grammar(
     sections=frozenset(["div", *(f"div{level}" for level in range(8))]),
     words=_WORDS,
     is_inside_word=lambda element: bool(element.get("break") == "no"),
-    ordered=lambda element: "1." if re.search("order|number", f"{element.get('type')} {element.get('rend')}") else "",
+    ordered=_form_of,
     tex=_tex,
 )
 

@@ -438,17 +438,18 @@ def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Docume
     )
 
 
-def header_fields(text: str) -> dict[str, str]:
+def header_fields(text: str, field: re.Pattern[str] = _FIELD) -> dict[str, str]:
     """The fields of a first block in which every line is `Name: value` or continues the line before.
 
-    Names are in lower case; empty where the text has no such block of two fields or more.
+    `field` matches such a line, with the name and the value as groups. Names are in lower case; empty where the text
+    has no such block of two fields or more.
     """
     fields: dict[str, str] = {}
     if _BOOK.search(text, 0, 200):
         return {match[1].lower(): match[2] for match in _BOOK_FIELD.finditer(text, 0, 4_000)}
     name = ""
     for line in re.split(r"\n[ \t]*\n", text[:4000].lstrip("\n"), maxsplit=1)[0].split("\n"):
-        if match := _FIELD.fullmatch(line):
+        if match := field.fullmatch(line):
             name = match[1].lower()
             fields[name] = match[2].strip()
         elif name and line.startswith((" ", "\t")):

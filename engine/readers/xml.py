@@ -27,6 +27,7 @@ from engine.readers.markup import (
     Grammar,
     HeadingMark,
     all_text,
+    form_of,
     join_blocks,
     join_numbers,
     leave_outside,
@@ -61,6 +62,11 @@ _INLINE = frozenset([
     "docTitle", "docNumber", "docDate", "party", "judge", "person", "organization", "neutralCitation", "courtType",
     "shortTitle", "quoted", "remark", "entity", "location", "emphasis", "citation", "link", "mod", "affectedDocument",
 ])  # fmt: skip
+_CAPTIONED = frozenset([
+    "author", "person", "address", "table", "figure", "example", "equation", "procedure", "tip", "warning", "caution",
+    "important",
+])  # fmt: skip
+_WITHOUT_LEVEL = _CAPTIONED | {"title-group", "info"}
 _BREAKS = frozenset(["br", "eol", "eop", "lb", "line-break", "vspace"])
 _VERBATIM = frozenset(["artwork", "sourcecode", "programlisting", "pre", "screen", "literallayout"])
 _ROWS = frozenset(["tr", "row", "ROW", "BOXHD"])
@@ -461,20 +467,19 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         local_name(a.getparent())
         for a in root.iter(etree.Element)
         if local_name(a) in _HEADINGS and a.getparent() is not None and a.getparent() is not root
-    } - {"title-group"}
+    } - _WITHOUT_LEVEL
 
     def heading(element: Element) -> HeadingMark | None:
-        if local_name(element) not in _HEADINGS or element.getparent() is None:
+        if local_name(element) not in _HEADINGS or (parent := element.getparent()) is None:
             return None
         if element is title or (local_name(element) == "header" and element.find("{*}p") is not None):  # of a judgment
             return None
-        parent = element.getparent()
         is_of_text = local_name(parent) == "title-group" or any(
             local_name(other) not in _HEADINGS and local_name(other) not in _NUMBERS
             for other in parent.iterchildren(etree.Element)
             if other is not element and n_words(other) > 0
         )
-        if not is_of_text or n_words(element) > 40 or local_name(parent) in ("author", "person", "address", "table"):
+        if not is_of_text or n_words(element) > 40 or local_name(parent) in _CAPTIONED:
             return None
         number = next((words(one) for one in parent.iterchildren(etree.Element) if local_name(one) in _NUMBERS), "")
         level = sum(local_name(above) in sections for above in element.iterancestors())
@@ -488,6 +493,7 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
             return reasons.FRONT_MATTER
         if tag == "head" and element.getparent() is not None and n_words(element.getparent()) > n_words(element):
             return None
+        tag = element.get("role") if tag == "emphasis" else tag  # of DocBook
         return None if element is title else _REASONS.get(tag)
 
     return Grammar(
@@ -519,6 +525,8 @@ def _ordered(element: Element) -> str:
     """The form of the numbers of a list, of which RFCs have "%d" and "%c"."""
     if local_name(element) not in ("ol", "orderedlist"):
         return ""
+    if kind := form_of(element.get("numeration") or ""):  # of DocBook
+        return kind
     form = re.sub(
         "%([dciCI])", lambda match: {"d": "1", "c": "a", "C": "A"}.get(match[1], match[1]), element.get("type") or "1"
     )

@@ -268,3 +268,44 @@ def test_text_and_fields_of_what_other_programs_write(
     document = document_of(name, data)
     assert (document.title, " ".join(document.text.split())) == (title, text)
     assert {field: document.metadata.get(field) for field in fields} == fields
+
+
+_LABELS = (
+    "<navPoint><navLabel><text>Oak Gates</text></navLabel><content src='a.xhtml#x'/></navPoint>"
+    "<navPoint><navLabel><text>{}</text></navLabel></navPoint>"
+)
+_BOOK = epub_bytes(
+    {"a.xhtml": "<p>Oak  gates</p><p>10<span class='c2'>5</span> <span class='c3'>elm</span> <i>ash</i>.</p>"},
+    **{"OEBPS/a.css": ".c2 { vertical-align: super } .c3 { text-decoration: line-through }"},
+)
+_ENTRIES = members_of(_BOOK) | {"OEBPS/toc.ncx": f"<ncx><navMap>{_LABELS}</navMap></ncx>"}
+_ENTRIES["OEBPS/book.opf"] = (
+    bytes(_ENTRIES["OEBPS/book.opf"])  # type: ignore[arg-type]
+    .decode()
+    .replace("<manifest>", "<manifest><item id='n' href='toc.ncx' media-type='application/x-dtbncx+xml'/>")
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text", "headings"),
+    [
+        ("a.epub", zip_bytes(_ENTRIES), "Oak gates 10^5 ash.", ["Oak gates"]),
+        ("a.html", page("<header id='title-block-header'><h1>Locks</h1><div class='abstract'>We look.</div></header>"
+         "<p>Here <span class='math inline'>$\\frac{a}{b}$</span> and <span class='math'>x</span>.</p>"),
+         "Locks We look. Here a/b and x.", ["Locks"]),
+        ("a.tei", b"<TEI><text><body><list type='unordered'><item>Oak</item></list><list type='ordered:loweralpha'>"
+         b"<item>Elm</item></list></body></text></TEI>", "- Oak a. Elm", [""]),
+        ("a.xml", b"<article><info><title>Locks</title></info><section><title>Oak</title><para>It is <emphasis role="
+         b"'strikethrough'>elm</emphasis> oak.</para><figure><title>A gate</title></figure><para>After it.</para>"
+         b"<orderedlist numeration='upperroman'><listitem><para>Ash.</para></listitem></orderedlist></section>"
+         b"</article>", "Locks Oak It is oak. A gate After it. I. Ash.", ["Oak"]),
+        ("a.tex", rb"\documentclass{beamer}\begin{document}Silt\footnote<\value{beamerpauses}->[frame]{A note.} a"
+         rb"\textbar b \textless{}p\textgreater{} $\sum_{\begin{subarray}{l}i\\j\end{subarray}}x$\end{document}",
+         "Silt (A note.) a|b <p> \u2211_ i j x", [""]),
+    ],
+)  # fmt: skip
+def test_text_and_headings_as_converters_write_them(name: str, data: bytes, text: str, headings: list[str]) -> None:
+    document = document_of(name, data)
+    assert " ".join(document.text.split()) == text
+    assert [section.heading for section in document.sections] == headings
+    assert "unexplained_words" not in document.left_out

@@ -111,7 +111,15 @@ def test_a_huge_list_is_read_in_little_memory() -> None:
     ("marked", "shown"),
     [
         ("The 4^th^ of H~2~O, 10^12^.", "The 4th of H2O, 10^12."),
-        ("$x^2y^2$, `a^b^c`, ~5 to ~6 and x[^1].", "$x^2y^2$, `a^b^c`, ~5 to ~6 and x[^1]."),
+        ("`$x$`, `a^b^c`, ~5 to ~6 and x[^1].", "`$x$`, `a^b^c`, ~5 to ~6 and x[^1]."),
+        ("$x^2y^2$, $`\\frac{a}{b}`$, $$\na_1\n$$, \\(c_2\\) and \\[d=1\\].", "x^2y^2, a/b, a_1, c_2 and d=1."),
+        ("```math\n\\alpha\n```\n```{math}\n:label: eq\n\\beta\n```\n", "α\nβ\n"),
+        ("It cost $5 (<10% of A$) to $7, \\[see p. 3\\].", "It cost $5 (<10% of A$) to $7, \\[see p. 3\\]."),
+        ("# Aim {#sec:aim}\n[Small]{.smallcaps} `x`{.py}, a {x}.", "# Aim\n[Small] `x`, a {x}."),
+        (
+            "<table>\n<colgroup>\n<col/>\n</colgroup>\n<tr>\n<td>Oak</td>\n<td>Elm</td>\n</tr>\n</table>",
+            "\n\n\n\n\nOak | Elm\n\n",
+        ),
         ("::: {.note}\nWait.\n:::\n", "\nWait.\n\n"),
         (":::tip My tip\nWait.\n:::\n", "My tip\nWait.\n\n"),
         (":::warning[Look out]{#x}\nWait.\n:::", "Look out\nWait.\n"),
