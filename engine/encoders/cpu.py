@@ -496,8 +496,6 @@ class CpuEncoder(Encoder):
     In int8 it is an encoder of its own, with a name and a fingerprint that say so.
     """
 
-    has_independent_chunks = True
-
     def __init__(self, backbone: OpenvinoBert, config: MeanConfig, *, name: str) -> None:
         """Wrap a backbone; its pooling is that of the configuration."""
         self.backbone, self.width = backbone, backbone.width
@@ -528,7 +526,7 @@ class CpuEncoder(Encoder):
         rows = self._rows([*chunks, *titles])
         *parts, of_titles = np.split(rows, np.cumsum([len(document.chunks) for document in documents]))
         parts = add_titles(documents, parts, of_titles)
-        return [self.from_chunks(document, part) for document, part in zip(documents, parts, strict=True)]
+        return [token_weighted_means(document, part) for document, part in zip(documents, parts, strict=True)]
 
     def _rows(self, sequences: Sequence[Sequence[int]]) -> Vectors:
         blocks: list[Vectors] = []
@@ -537,10 +535,6 @@ class CpuEncoder(Encoder):
                 step()
             blocks.append(self.backbone.encode(sequences[first : first + _SEQUENCES_AT_ONCE]))
         return np.concatenate(blocks)
-
-    def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
-        """See `Encoder.from_chunks`, and the equation of `engine.encoders.trainable.MeanEncoder`."""
-        return token_weighted_means(document, chunks)
 
     def save_pretrained(self, folder: Path) -> None:
         """Copy backbone and tokenizer, and write configuration and model card; see `Encoder.save_pretrained`."""

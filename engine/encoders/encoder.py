@@ -66,8 +66,6 @@ class Encoder(ABC):
     width: int
     device: str = "cpu"  # where it encodes: cpu, cuda or cuda:N
     takes_threads: bool = False  # whether several threads may encode at a time
-    # Whether a chunk's vector depends on its tokens alone, and that of the first chunk on the title: see `from_chunks`.
-    has_independent_chunks: bool = False
 
     @property
     def n_read(self) -> int:
@@ -95,14 +93,6 @@ class Encoder(ABC):
     @abstractmethod
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
         """Encode documents that this encoder segmented; the order is kept."""
-
-    def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
-        """Make the vectors of a segmented document from those of its chunks (C, D), as `encode_segmented` does.
-
-        Raises:
-            EncoderError: `has_independent_chunks` is False.
-        """
-        raise EncoderError(f"chunks of {self.name} depend on their document; encode the document")
 
     def expect(self, n_tokens: int) -> None:  # noqa: B027 - most encoders report to nobody
         """Called before documents of an index are encoded block by block; does nothing by default."""

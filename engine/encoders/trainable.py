@@ -174,13 +174,6 @@ class TrainableEncoder(Encoder):
         mine, theirs = ((side.document.document, side.document.chunks) for side in (query, target))
         return ModelExplanation.of_chunks(self.kind, self.note, (*mine, own), (*theirs, other), pairs)
 
-    def from_chunks(self, document: SegmentedDocument, chunks: Vectors) -> EncodedDocument:
-        """The second stage by itself; see `Encoder.from_chunks`."""
-        if not self.has_independent_chunks:
-            return super().from_chunks(document, chunks)
-        with inference(self.module):
-            return self._combined(document, torch.from_numpy(chunks).to(self.device))
-
     def _combined(self, document: SegmentedDocument, states: Tensor) -> EncodedDocument:
         """The vectors of one document, given its states (C, H)."""
         embedded = self.combine([document], [states])
@@ -247,7 +240,6 @@ class MeanEncoder(BackboneEncoder):
     """
 
     kind = KIND
-    has_independent_chunks = True
 
     def __init__(self, backbone: Backbone, *, name: str = "", window_tokens: int = WINDOW_TOKENS) -> None:
         """Wrap a backbone; windows are lowered to what it can read at once.
@@ -280,8 +272,10 @@ class MeanEncoder(BackboneEncoder):
         with inference(self.module):
             titles: Iterable[Vectors] = self.backbone.embed(named, TOKEN_BUDGET).float().cpu().numpy() if named else ()
             chunks = [rows.float().cpu().numpy() for rows in self.states(documents)]
-        chunks = add_titles(documents, chunks, titles)
-        return [self.from_chunks(document, own) for document, own in zip(documents, chunks, strict=True)]
+            return [
+                self._combined(document, torch.from_numpy(own).to(self.device))
+                for document, own in zip(documents, add_titles(documents, chunks, titles), strict=True)
+            ]
 
     def identity(self) -> dict[str, Any]:
         """See `TrainableEncoder.identity`."""

@@ -188,8 +188,7 @@ class Settings:
 
     With `encode` of `all`, all documents of the index get vectors in this run; with `later`, a sample that thresholds
     come from, and others when a query selects them, see `engine.on_demand`; with `none`, the index is searched by words
-    alone. With `later`, a changed document also gets its vectors at once if at least half of its chunks have vectors in
-    the index, see `indexer.building.pipeline`.
+    alone.
     """
 
     encoder: Encoder | str | None = None  # by default that of the index, or of its first run, or the bundled one

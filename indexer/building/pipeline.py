@@ -1,13 +1,4 @@
-"""Read -> compare -> segment -> encode -> commit, resumable at every batch. Unchanged chunks keep their vectors.
-
-A chunk with the same token ids as a chunk of the stored version has the same vector, if the encoder reads each chunk by
-itself. The stored row is float16 and is stored again as the same bytes. Section and document vectors are recomputed
-from the chunk vectors, which here are rounded to float16, while encoding the whole document has them in float32. The
-difference is less than 1e-6 in cosine; `tests/indexer/test_reuse.py` checks that bound.
-
-A run whose vectors other processes make encodes documents whole, since it commits words first.
-
-Letters in shapes: C chunks of a document, R of them with stored vectors, D width.
+"""Read -> compare -> segment -> encode -> commit, resumable at every batch.
 
 Reading, comparing and segmenting run one batch ahead of encoding, in a thread. A batch is committed whole or not at
 all; what is committed is never encoded again while it stays the same. Without an encoder documents are committed with
@@ -23,19 +14,14 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors
-from engine.errors import DocumentError, IndexDamaged, damaged_catalog
+from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
+from engine.errors import DocumentError
 from engine.readers import Unreadable
-from engine.store.catalog import partition_of, rows_of
-from engine.store.checks import content_hash, stored_documents, stored_rows
-from engine.store.shards import ShardSet, as_float32
+from engine.store.catalog import partition_of
+from engine.store.checks import content_hash
 from engine.store.writer import Indexed, Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables
@@ -44,142 +30,14 @@ from indexer.building.report import Activity, BuildReport
 from indexer.generation.resources import commit_bytes, room_for
 from indexer.reading.reader import OCR_PAGES
 
-LEAST_SHARE = 0.5  # with this share of reusable chunks, a changed document gets vectors at once also with `later`
-Encode: TypeAlias = Callable[[list[SegmentedDocument]], list[EncodedDocument]]
-
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document on its way into the index, with stored vectors of some of its chunks."""
+    """A document on its way into the index."""
 
     document: Document
     segmented: SegmentedDocument | None  # None if it is encoded later
     is_replacement: bool = False  # of a stored version
-    places: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # (R,) of chunks, ascending
-    rows: NDArray[np.float16] | None = None  # (R, D) vectors of these chunks
-
-    @property
-    def n_tokens_reused(self) -> int:
-        """Tokens that are not encoded."""
-        return sum(self.segmented.chunks[place].n_tokens for place in self.places.tolist()) if self.segmented else 0
-
-
-class Reuse:
-    """Finds the chunks of changed documents that have vectors already; each shard is mapped and checked once."""
-
-    def __init__(self, writer: Writer, encoder: Encoder, log: Callable[[str], None]) -> None:
-        """Look up stored versions in the index of a writer; see `can_reuse`."""
-        self._writer = writer
-        self._encoder = encoder
-        self._log = log
-        self._shards: dict[int, ShardSet] = {}  # numbers are used once, and a shard never changes
-
-    def of(self, prepared: PreparedDocument, document_id: int) -> PreparedDocument:
-        """Compare a document with its stored version, chunk by chunk.
-
-        A document that would be encoded later is segmented here if `LEAST_SHARE` of its chunks have vectors.
-        """
-        try:
-            vectors_of = self._rows(document_id)
-        except (IndexDamaged, DocumentError) as error:  # the new version replaces the damaged one
-            name = prepared.document.doc_id
-            self._log(f"all chunks of {name} are encoded, as its stored version cannot be read: {error}")
-            return prepared
-        if not vectors_of:
-            return prepared
-        try:
-            segmented = prepared.segmented or self._encoder.segment(prepared.document)
-        except DocumentError:  # it has no token; its words are indexed
-            return prepared
-        rows = {place: vectors_of[key] for place, key in enumerate(_chunk_keys(segmented)) if key in vectors_of}
-        if not rows or (prepared.segmented is None and len(rows) < LEAST_SHARE * len(segmented.chunks)):
-            return prepared
-        return replace(prepared, segmented=segmented, places=np.array([*rows]), rows=np.stack([*rows.values()]))
-
-    def _rows(self, document_id: int) -> dict[tuple[int, ...], NDArray[np.float16]]:
-        """The vector of each chunk of a stored version by its key; of equal chunks, that of the first.
-
-        Empty for a document that was removed or has no vectors.
-
-        Raises:
-            IndexDamaged: its rows, its text or its shard are not what was written.
-        """
-        with self._writer.read() as connection:
-            row = stored_rows(connection, [document_id]).get(document_id)
-            if row is None or not row["n_chunks"]:
-                return {}
-            ((document, _),) = stored_documents(connection, [document_id])
-        shards, number = self._opened(row["shard_id"]), row["shard_id"]
-        chunks = slice(row["chunk_row"], row["chunk_row"] + row["n_chunks"])
-        segmented = self._encoder.segment(document)
-        spans = [(chunk.section, chunk.start, chunk.stop, chunk.n_tokens) for chunk in segmented.chunks]
-        if not np.array_equal(np.array(spans), shards.part(number, "spans")[chunks]):
-            return {}  # another version of this program cut it
-        pairs = zip(_chunk_keys(segmented), shards.part(number, "chunks")[chunks], strict=True)
-        return dict(reversed(list(pairs)))
-
-    def _opened(self, number: int) -> ShardSet:
-        if number not in self._shards:
-            with self._writer.read() as connection:
-                rows = [row for row in rows_of(connection, "shards") if row.id == number]
-            if not rows:
-                raise damaged_catalog(f"the catalog does not name shard {number}")
-            self._shards[number] = ShardSet(self._writer.folder, rows)
-        return self._shards[number]
-
-
-def _chunk_keys(segmented: SegmentedDocument) -> Iterator[tuple[int, ...]]:
-    """What the vector of each chunk depends on: its token ids, and those of the title for the first."""
-    first, *others = segmented.token_ids
-    title = (-1, *segmented.title_ids) if segmented.title_ids else ()
-    return chain([(*first, *title)], map(tuple, others))
-
-
-def can_reuse(writer: Writer, encoder: Encoder) -> bool:
-    """Whether stored chunk vectors can replace the vectors that an encoder would compute."""
-    bound = writer.meta.get("encoder", {}).get("fingerprint")
-    return encoder.has_independent_chunks and bound == encoder.fingerprint
-
-
-def encode_prepared(encoder: Encoder, batch: Sequence[PreparedDocument], encode: Encode) -> list[EncodedDocument]:
-    """Encode the chunks without vectors of segmented documents."""
-    parts = [_without_vectors(prepared) for prepared in batch]
-    due = [part for part in parts if part.chunks]
-    encoded = iter(encode(due) if due else [])
-    vectors = []
-    for prepared, part in zip(batch, parts, strict=True):
-        if prepared.rows is None:
-            vectors.append(next(encoded))
-        else:
-            joined = _joined(prepared, prepared.rows, next(encoded).chunks if part.chunks else None)
-            vectors.append(encoder.from_chunks(_segmented(prepared), joined))
-    return vectors
-
-
-def _segmented(prepared: PreparedDocument) -> SegmentedDocument:
-    assert prepared.segmented is not None
-    return prepared.segmented
-
-
-def _without_vectors(prepared: PreparedDocument) -> SegmentedDocument:
-    """The document with only the chunks that must be encoded."""
-    segmented, reused = _segmented(prepared), set(prepared.places.tolist())
-    due = [place for place in range(len(segmented.chunks)) if place not in reused]
-    chunks = tuple(segmented.chunks[place] for place in due)
-    title_ids = segmented.title_ids if due[:1] == [0] else ()
-    ids = tuple(segmented.token_ids[place] for place in due)
-    return replace(segmented, chunks=chunks, token_ids=ids, title_ids=title_ids)
-
-
-def _joined(prepared: PreparedDocument, rows: NDArray[np.float16], encoded: Vectors | None) -> Vectors:
-    """(C, D) stored and new chunk vectors in reading order."""
-    is_new = np.ones(len(_segmented(prepared).chunks), bool)
-    is_new[prepared.places] = False
-    chunks = np.empty((len(is_new), rows.shape[1]), np.float32)
-    chunks[~is_new] = as_float32(rows)
-    if encoded is not None:
-        chunks[is_new] = encoded
-    return chunks
 
 
 BATCH_CHARS = 1 << 19  # about 9 s of encoding on two cores; what a kill can cost
@@ -223,7 +81,6 @@ class Pipeline:
         self.report = self.activity.report
         self._encodes_later = encodes_later or encoder is None
         self._replace_files = replace_files
-        self._reuse = Reuse(writer, encoder, log) if encoder is not None and can_reuse(writer, encoder) else None
         self._log = log
         self._seen: set[int] = set()  # catalog ids of the documents of this run
         self._in_flight: set[str] = set()  # read, but not known to be in the catalog yet
@@ -260,7 +117,7 @@ class Pipeline:
     def encode_again(self, documents: Iterable[Document]) -> BuildReport:
         """Commit documents again that are already indexed: with new vectors, or without an encoder with words alone."""
         for group in groups(documents, n_chars, BATCH_CHARS * LOOKUP_BATCHES, _LOOKUP_DOCUMENTS):
-            prepared = [replace(self._prepared(document), is_replacement=True) for document in group]
+            prepared = [self._prepared(document, is_replacement=True) for document in group]
             self._encode_and_commit(self._counted(prepared))
         return self.report
 
@@ -310,9 +167,9 @@ class Pipeline:
         return prepared, self.writer.count_words([each.document for each in prepared])
 
     def _due(self, documents: Iterable[Read]) -> Iterator[PreparedDocument]:
-        for document, known in self._changed(documents):
+        for document, is_known in self._changed(documents):
             try:
-                prepared = self._prepared(document, known)
+                prepared = self._prepared(document, is_replacement=is_known)
             except DocumentError as error:
                 self._fail(Unreadable(document.source or document.doc_id, str(error), document.doc_id))
                 continue
@@ -320,16 +177,15 @@ class Pipeline:
             self.activity.n_read += 1
             yield prepared
 
-    def _prepared(self, document: Document, known: Indexed | None = None) -> PreparedDocument:
-        """A document cut into chunks unless it is encoded later, with stored vectors from `known`."""
+    def _prepared(self, document: Document, *, is_replacement: bool) -> PreparedDocument:
+        """A document cut into chunks unless it is encoded later."""
         if self.encoder is None and not any(character.isalnum() for character in document.text):
             raise DocumentError("no text that has a word; leave the document out")
         segmented = None if self.encoder is None or self._encodes_later else self.encoder.segment(document)
-        prepared = PreparedDocument(document, segmented, is_replacement=known is not None)
-        return prepared if self._reuse is None or known is None else self._reuse.of(prepared, known.id)
+        return PreparedDocument(document, segmented, is_replacement)
 
-    def _changed(self, documents: Iterable[Read]) -> Iterator[tuple[Document, Indexed | None]]:
-        """The documents that must be indexed, each with its entry in the index, if any."""
+    def _changed(self, documents: Iterable[Read]) -> Iterator[tuple[Document, bool]]:
+        """The documents that must be indexed, and whether each replaces a stored version."""
         lookup_chars = BATCH_CHARS * LOOKUP_BATCHES
         for group in groups(map(_storable, documents), n_chars, lookup_chars, _LOOKUP_DOCUMENTS):
             while self._landed:
@@ -340,7 +196,7 @@ class Pipeline:
                 if isinstance(document, Unreadable):
                     self._fail(document)
                 elif self._is_due(document, there := known.get(document.doc_id), moved):
-                    yield document, there
+                    yield document, there is not None
             if moved:
                 self.writer.update_metadata(moved)
 
@@ -390,8 +246,6 @@ class Pipeline:
         self.report.n_added += len(documents) - n_replaced
         self.report.n_replaced += n_replaced
         self.report.n_encoded += sum(prepared.segmented is not None for prepared in group)
-        self.report.n_chunks_reused += sum(len(prepared.places) for prepared in group)
-        self.report.n_tokens -= sum(prepared.n_tokens_reused for prepared in group)
         self._count(encoded)
         for document in documents:
             self.report.doubt(document)
@@ -405,8 +259,8 @@ class Pipeline:
 
     def _vectors(self, batch: Sequence[PreparedDocument]) -> list[EncodedDocument]:
         """The vectors of a batch; placeholders without vectors for documents that are encoded later."""
-        due = [prepared for prepared in batch if prepared.segmented is not None]
-        encoded = iter(encode_prepared(self.encoder, due, self._encode) if self.encoder is not None else [])
+        due = [prepared.segmented for prepared in batch if prepared.segmented is not None]
+        encoded = iter(self._encode(due) if due else [])
         return [
             unencoded(each.document, self.writer.width) if each.segmented is None else next(encoded) for each in batch
         ]

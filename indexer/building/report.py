@@ -38,7 +38,6 @@ class BuildReport:
     n_encoded: int = 0  # documents that got vectors
     n_tokens: int = 0  # encoded in this run
     n_chunks: int = 0
-    n_chunks_reused: int = 0  # part of `n_chunks`: chunks with the vectors of stored versions of their documents
     n_sections_merged: int = 0  # tiny headed parts that went into a neighbour
     n_sections_cut: int = 0  # pieces of huge sections
     encode_seconds: float = 0.0

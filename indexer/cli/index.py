@@ -153,8 +153,7 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
 
     The words of all documents are indexed at once. Vectors take most of the time:
     with --encode later a query encodes only its best candidates. Without PATH the
-    documents that have no vectors yet are encoded. Of a changed document only the
-    changed chunks are encoded.
+    documents that have no vectors yet are encoded.
 
     The doc_id of a file is its path below PATH, or its name if PATH is the file.
     If files of several folders would get the same doc_id, the doc_ids include the
@@ -407,8 +406,6 @@ def print_build(index: Path, report: BuildReport, files: CorpusFiles | None = No
         f"{report.n_added:,} added, {report.n_replaced:,} replaced, {report.n_unchanged:,} unchanged, "
         f"{report.n_removed:,} removed, {len(report.failures):,} failed{encoded} in {duration(report.seconds)}"
     )
-    if report.n_chunks_reused:
-        echo(f"{report.n_chunks_reused:,} unchanged chunks of changed documents kept their vectors")
     if report.n_recognised:
         echo(f"{counted(report.n_recognised, 'document')} with pages read by OCR")
     if report.n_missing:

@@ -261,11 +261,8 @@ class BuildProgress(_Progress):
         return count, share, self._note(report)
 
     def _note(self, report: BuildReport) -> str:
-        """Speed, and reused chunks."""
-        if not report.n_tokens:
-            return ""
-        rate = f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s"
-        return ", ".join([rate, *_reused(report)])
+        """Speed."""
+        return f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s" if report.n_tokens else ""
 
     def _line(self, report: BuildReport) -> str:
         rate = report.n_tokens / max(report.seconds, 1e-9)
@@ -275,7 +272,7 @@ class BuildProgress(_Progress):
         elif self._n_files is not None and report.n_seen <= self._n_files:
             parts[0] += f" of {self._n_files:,}"
         speed = [f"{report.n_tokens:,} tokens", f"{rate:,.0f} tokens/s"] if report.n_tokens else []
-        return ", ".join([*parts, *self._time_left(report), *speed, *_reused(report)])
+        return ", ".join([*parts, *self._time_left(report), *speed])
 
     def _time_left(self, report: BuildReport) -> list[str]:
         """The time left at the speed of this run."""
@@ -283,10 +280,6 @@ class BuildProgress(_Progress):
             return []
         seconds = report.seconds / max(report.n_seen, 1) * (self._n_files - report.n_seen)
         return [f"about {seconds:,.0f} s left"]
-
-
-def _reused(report: BuildReport) -> list[str]:
-    return [f"{report.n_chunks_reused:,} chunks reused"] if report.n_chunks_reused else []
 
 
 class PairsProgress(_Progress):

@@ -141,13 +141,10 @@ def section_by_hand(encoded: EncodedDocument, number: int) -> Vectors:
     return np.asarray(total / (np.linalg.norm(total) or 1), np.float32)
 
 
-def test_sections_are_the_token_weighted_means_of_chunks_which_are_independent_for_means_alone(
-    case: Case, documents: list[Document]
-) -> None:
+def test_sections_are_the_token_weighted_means_of_chunks(case: Case, documents: list[Document]) -> None:
     for document, encoded in zip(documents, case.encoded, strict=True):
         expected = np.stack([section_by_hand(encoded, number) for number in range(len(document.sections))])
         np.testing.assert_allclose(encoded.sections, expected, atol=1e-6)
-    assert case.encoder.has_independent_chunks == case.name.startswith("mean")
 
 
 def test_rows_are_unit_and_of_one_width_and_an_empty_section_is_a_row_of_zeros(case: Case) -> None:

@@ -168,17 +168,6 @@ def long_document() -> Document:
     return make_document("long", LONG)
 
 
-def test_chunk_vectors_make_the_document(mean_encoder: MeanEncoder, long_document: Document) -> None:
-    segmented = mean_encoder.segment(long_document)
-    (whole,) = mean_encoder.encode_segmented([segmented])
-    n_read = mean_encoder.n_read
-    made = mean_encoder.from_chunks(segmented, whole.chunks)
-    assert mean_encoder.has_independent_chunks and mean_encoder.n_read == n_read
-    for name in ("document", "sections", "chunks"):
-        assert np.array_equal(getattr(made, name), getattr(whole, name))
-    assert (made.chunk_spans, made.coverage) == (whole.chunk_spans, whole.coverage)
-
-
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=300))
 def test_text_between_the_chunks_has_no_token(mean_encoder: MeanEncoder, text: str) -> None:

@@ -121,18 +121,6 @@ def test_a_new_index_without_a_language_says_so_unless_that_was_named(
 
 
 @pytest.mark.slow
-def test_unchanged_chunks_keep_their_vectors(tmp_path: Path, bert_folder: Path) -> None:
-    path, file = tmp_path / "p.lm", tmp_path / "a.md"
-    file.write_text(text_on("fox", 1))
-    succeed("index", path, file, "--encoder", bert_folder)
-    file.write_text(text_on("fox", 1).replace("number 1", "number 2"))  # in the second of two sections
-    again = run("index", path, file)
-    assert again.stdout.startswith("0 added, 1 replaced, 0 unchanged, 0 removed, 0 failed; 1 encoded")
-    assert " unchanged chunks of changed documents kept their vectors\n" in again.stdout
-    assert '"n_chunks_reused": 0' in run("index", path, file, "--json").stdout
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("encode", [[], ["--encode", "later"]])
 def test_an_index_of_words_gets_vectors_from_a_named_encoder_alone(
     tmp_path: Path, papers: Path, bert_folder: Path, encode: list[str]
