@@ -191,7 +191,7 @@ _IS_TEX = re.compile(r"\\[A-Za-z]|[_^=<>+]|^\s*[A-Za-z]\s*$")
 _PROSE = re.compile(r"^[^\\]*(?<![A-Za-z])[A-Za-z]{3,}\s+[A-Za-z]{3,}[^\\]*$|(?<!\\)%")
 _MATH_FENCE = re.compile(  # of GitHub and MyST
     r"^ {0,3}(```+|~~~+)[ \t]*\{?math\}?[^\n]{0,200}\n(?:[ \t]*:[\w-]+:[^\n]*\n){0,9}"
-    r"(.{1,5000}?)\n {0,3}\1[ \t]*$",
+    r"(.{1,2000}?)\n {0,3}\1[ \t]*$",
     re.M | re.S,
 )
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden(?:[\s=/>]|$)", re.IGNORECASE)

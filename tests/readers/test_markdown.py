@@ -118,7 +118,7 @@ def test_a_huge_list_is_read_in_little_memory() -> None:
         ("# Aim {#sec:aim}\n[Small]{.smallcaps} `x`{.py}, a {x}.", "# Aim\n[Small] `x`, a {x}."),
         (
             "<table>\n<colgroup>\n<col/>\n</colgroup>\n<tr>\n<td>Oak</td>\n<td>Elm</td>\n</tr>\n</table>",
-            "\n\n\n\n\nOak | Elm\n\n",
+            "\n\n\n\n\nOak | Elm\n\n\n",
         ),
         ("::: {.note}\nWait.\n:::\n", "\nWait.\n\n"),
         (":::tip My tip\nWait.\n:::\n", "My tip\nWait.\n\n"),
