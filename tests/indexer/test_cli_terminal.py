@@ -24,7 +24,7 @@ from indexer.plan import Plan, Way
 from tests.commands import run, succeed
 from tests.fakes import FakeEncoder, Terminal, make_document
 
-LINES = [line("the ", Run("fox", Style.MATCH), Run(" 狐[b]x[/b]", Style.FAINT)), line(Run("█" * 200, Style.SHADE_4))]
+LINES = [line("the ", Run("fox", Style.MATCH), Run(" 狐[b]x[/b]", Style.FAINT)), line(Run("█" * 200, Style.NUMBER))]
 PLAIN = "the fox 狐[b]x[/b]\n" + "█" * 200 + "\n"
 
 
@@ -40,7 +40,7 @@ def test_a_terminal_gets_styles(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = _screen(monkeypatch)
     terminal.show(LINES)
     shown = screen.getvalue()
-    assert "\x1b[1;33mfox\x1b[0m" in shown and "\x1b[1;31m█" in shown
+    assert "\x1b[1;33mfox\x1b[0m" in shown and "\x1b[36m█" in shown
     assert re.sub(r"\x1b\[[0-9;]*m", "", shown) == PLAIN  # not wrapped, and markup is not interpreted
 
 

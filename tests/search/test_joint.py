@@ -151,7 +151,6 @@ def test_the_command_takes_ids_texts_and_files_with_signs(words: Path, tmp_path:
         (["--not", "doc003"], "no query", 2),
         (["--id", "doc001", "--not", "nowhere"], "neither a document of", 1),
         (["--id", "doc001", "--together", "--format", "csv"], "table, json, jsonl", 2),
-        (["--id", "doc001", "--together", "--matrix"], "--matrix is for one document", 2),
         (["nowhere.md", "--id", "doc001", "--together"], "No such file", 1),
     ):
         refused = run(*wrong)

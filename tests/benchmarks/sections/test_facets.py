@@ -113,11 +113,10 @@ def test_parts_sum_to_the_score_and_cosines_are_those_of_the_vectors(index: Inde
         parts = scores[Ranking.FACET_TO_ANY][hit.doc_id] + scores[Ranking.OTHERS][hit.doc_id]
         assert parts == pytest.approx(hit.score, abs=1e-6)
         assert 0 <= scores[Ranking.FACET_TO_FACET][hit.doc_id] <= scores[Ranking.FACET_TO_ANY][hit.doc_id]
-    matrix = index.section_matrix("q", "far").cosines
-    assert scores[Ranking.FACET_COSINE]["far"] == pytest.approx(matrix[2, 2], abs=1e-6)
+    query, far = (index.stored_query(name).vectors for name in ("q", "far"))
+    assert scores[Ranking.FACET_COSINE]["far"] == pytest.approx(query.sections[2] @ far.sections[2], abs=1e-6)
     assert scores[Ranking.FACET_COSINE]["no method"] == -1
-    own, far = (index.stored_query(name).vectors.document for name in ("q", "far"))
-    assert scores[Ranking.DOCUMENT]["far"] == pytest.approx(own @ far, abs=1e-6)
+    assert scores[Ranking.DOCUMENT]["far"] == pytest.approx(query.document @ far.document, abs=1e-6)
 
 
 def test_the_largest_pair_of_the_relevant_hit_starts_in_the_facet(index: Index, result: Result) -> None:
