@@ -1,4 +1,4 @@
-"""Finds the pairs of an index by blocks of documents; a killed run continues after its last block.
+"""Finds the pairs of an index by blocks of documents.
 
 There are two passes. The first ranks the index against each document and keeps the best targets. The second scores
 the missing directions: those from b to a, where b is among the best of a, but a is not among the best of b. So each
@@ -9,22 +9,17 @@ Letters in shapes: N documents of the index, E directed edges from a query to a 
 
 from __future__ import annotations
 
-import json
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from types import TracebackType
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import QueryError, command_line
 from engine.index import Index
-from engine.result import DocumentPair, index_state
+from engine.result import DocumentPair
 from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.partition import Selection
 from engine.search.query import Query
@@ -36,7 +31,7 @@ from engine.views import Pairs
 # Called with the name of the pass ("ranked", "reversed"), the number of finished documents, and their total.
 Progress: TypeAlias = Callable[[str, int, int], None]
 
-BLOCK_DOCUMENTS = 256  # documents of a block, the most work that a kill can lose
+BLOCK_DOCUMENTS = 256  # documents that share passes over the index
 LEAST = 0.5
 TOP = 10
 
@@ -63,7 +58,6 @@ def find_pairs(
     index: Index,
     settings: PairSettings,
     *,
-    journal: Path | None = None,
     progress: Progress | None = None,
     log: Callable[[str], None] = lambda _: None,
 ) -> Pairs:
@@ -71,22 +65,15 @@ def find_pairs(
 
     Documents are not encoded: if one has no vectors, all pairs are scored by words alone.
 
-    Args:
-        journal: file for the finished blocks; deleted at the end. Without a journal, a run cannot be continued.
-
     Raises:
-        QueryError: the filter cannot be used, or the journal is of another index or other settings.
+        QueryError: the filter cannot be used.
     """
     started = time.perf_counter()
     run = _Pass(index, settings, progress or (lambda _what, _n_done, _n_documents: None))
     if run.lacks_vectors:
         add = command_line("index", run.folder)
         log(f"some documents have no vectors: pairs are scored by words alone; add them: {add}")
-    with nullcontext() if journal is None else Journal(journal, run.description) as blocks:
-        if blocks is not None and blocks.n_kept:
-            log(f"continuing after {blocks.n_kept:,} blocks of {journal}")
-        edges = run.edges(blocks)
-    pairs = run.pairs(edges)
+    pairs = run.pairs(run.edges())
     return Pairs(
         pairs=tuple(sorted(pairs, key=lambda pair: (-pair.score, pair.first, pair.second))),
         n_documents=len(run.positions),
@@ -106,9 +93,6 @@ class Edges:
     queries: Positions  # (E,)
     targets: Positions  # (E,)
     scores: NDArray[np.float64]  # (E,)
-
-
-_COLUMNS: dict[str, type[Any]] = {"queries": np.int64, "targets": np.int64, "scores": np.float64}
 
 
 class _Pass:
@@ -136,21 +120,9 @@ class _Pass:
         """Whether no candidates were chosen, and no vectors are missing."""
         return self._survey.is_exhaustive and not self.lacks_vectors
 
-    @property
-    def description(self) -> dict[str, Any]:
-        """What the blocks depend on."""
-        state = index_state(self._index.snapshot)
-        return {
-            "index": state.fingerprint,
-            "generation": state.generation,
-            "vectors": self.vectors,
-            "block": BLOCK_DOCUMENTS,
-            **asdict(self._settings),
-        }
-
-    def edges(self, journal: Journal | None) -> Edges:
+    def edges(self) -> Edges:
         """Both directions of all pairs."""
-        best = self._blocks("ranked", self.positions, self.best, journal)
+        best = self._blocks("ranked", self.positions, self.best)
         targets = missing_reverse(best, self._index.n_documents)
 
         def reverse(block: Positions) -> Edges:
@@ -160,7 +132,7 @@ class _Pass:
                 parts.append(Edges(np.full(len(wanted), source), wanted, self._searcher.scores_of(query, wanted)))
             return join_edges(parts)
 
-        return join_edges([best, self._blocks("reversed", np.array(list(targets), np.int64), reverse, journal)])
+        return join_edges([best, self._blocks("reversed", np.array(list(targets), np.int64), reverse)])
 
     def best(self, sources: Positions) -> Edges:
         """The best targets of some documents, without the documents themselves; queries share passes over the index."""
@@ -175,20 +147,13 @@ class _Pass:
     def _queries(self, positions: Positions) -> Sequence[Query]:
         return self._index.stored_queries(positions, vectors=self.vectors)
 
-    def _blocks(
-        self, what: str, positions: Positions, find: Callable[[Positions], Edges], journal: Journal | None
-    ) -> Edges:
-        found = []
-        for number, first in enumerate(range(0, len(positions), BLOCK_DOCUMENTS)):
+    def _blocks(self, what: str, positions: Positions, find: Callable[[Positions], Edges]) -> Edges:
+        edges = []
+        for first in range(0, len(positions), BLOCK_DOCUMENTS):
             block = positions[first : first + BLOCK_DOCUMENTS]
-            edges = None if journal is None else journal.block(what, number)
-            if edges is None:
-                edges = find(block)
-                if journal is not None:
-                    journal.add(what, number, edges)
-            found.append(edges)
+            edges.append(find(block))
             self._progress(what, first + len(block), len(positions))
-        return join_edges(found)
+        return join_edges(edges)
 
     def pairs(self, edges: Edges) -> list[DocumentPair]:
         """The pairs of edges, of which each is there in both directions."""
@@ -206,8 +171,11 @@ class _Pass:
 
 def join_edges(parts: Sequence[Edges]) -> Edges:
     """Concatenate edges."""
-    empty = ((name, np.empty(0, kind)) for name, kind in _COLUMNS.items())
-    return Edges(*(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name, none in empty))
+    if not parts:
+        return Edges(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64))
+    return Edges(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("queries", "targets", "scores"))
+    )
 
 
 def missing_reverse(edges: Edges, n_documents: int) -> dict[int, Positions]:
@@ -219,78 +187,3 @@ def missing_reverse(edges: Edges, n_documents: int) -> dict[int, Positions]:
     ends = np.cumsum(counts)
     targets = left % n_documents
     return dict(zip(sources.tolist(), np.split(targets, ends[:-1]), strict=False))
-
-
-FORM = "longmatch-pairs/1"
-_BEGINNING = json.dumps({"form": FORM})[:-1].encode()
-
-
-class Journal:
-    """A file that grows by a line for each block; deleted when the run is done."""
-
-    def __init__(self, path: Path, description: Mapping[str, Any]) -> None:
-        """Open a journal, or begin a new one. An incomplete last line is dropped.
-
-        Args:
-            description: settings and index state that the blocks depend on.
-
-        Raises:
-            QueryError: the file is not a journal, is damaged, or belongs to a run with another description.
-        """
-        self._path = path
-        self._blocks: dict[tuple[str, int], Edges] = {}
-        content = path.read_bytes() if path.exists() else b""
-        if not content.startswith(_BEGINNING[: len(content)]):
-            raise QueryError(f"{path} is no journal of pairs; delete it, or name another output")
-        whole = content[: content.rfind(b"\n") + 1]
-        if whole:
-            self._read(whole, description)
-        self._file = path.open("r+b" if path.exists() else "xb")
-        self._file.truncate(len(whole))
-        self._file.seek(len(whole))
-        if not whole:
-            self._write({"form": FORM, **description})
-
-    def _read(self, content: bytes, description: Mapping[str, Any]) -> None:
-        try:
-            first, *lines = (json.loads(line) for line in content.splitlines())
-            for line in lines:
-                columns = (np.array(line[name], kind) for name, kind in _COLUMNS.items())
-                self._blocks[line["what"], line["number"]] = Edges(*columns)
-        except (ValueError, KeyError, TypeError) as error:
-            raise QueryError(f"{self._path} is damaged; delete it to begin again, or name another output") from error
-        if first != {"form": FORM, **description}:
-            differing = ", ".join(name for name in description if first.get(name) != description[name])
-            raise QueryError(
-                f"{self._path} is of a run with another {differing}; delete it to begin again, or name another output"
-            )
-
-    @property
-    def n_kept(self) -> int:
-        """Blocks of an earlier run."""
-        return len(self._blocks)
-
-    def block(self, what: str, number: int) -> Edges | None:
-        """A block of an earlier run; None for one that is not done."""
-        return self._blocks.get((what, number))
-
-    def add(self, what: str, number: int, edges: Edges) -> None:
-        """Keep a block, durably."""
-        columns = {name: getattr(edges, name).tolist() for name in _COLUMNS}
-        self._write({"what": what, "number": number, **columns})
-
-    def _write(self, line: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps(line).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the file, which stays for the next run unless this one is done."""
-        self._file.close()
-        if kind is None:
-            self._path.unlink()

@@ -339,7 +339,7 @@ class Index:
 
         A pair is listed once, if one of the two is among the best targets of the other. Its score is the larger of
         the scores of both directions. Nothing is encoded: if a document has no vectors, all pairs are scored by words
-        alone. The command `longmatch pairs` also prints progress, and with `-o` continues a run that was killed.
+        alone. The command `longmatch pairs` also prints progress.
 
         Args:
             least: least score of a listed pair, above 0.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.environment import check_extra
 from engine.errors import QueryError
 from engine.report.exports import csv_text
 from engine.report.lines import counted
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
     from engine import Document, Index
     from engine.report.chart import Chart
     from engine.result import Result
-    from engine.views import Pairs
 
 
 @click.command()
@@ -241,9 +238,6 @@ def _write(chart: Chart, by: str, form: str, output: Path | None) -> None:
         emit(draw(chart, Unit(by), command=typed_command()), output)
 
 
-_PARQUET = ".parquet"
-
-
 @click.command()
 @existing_index_argument
 @click.option(
@@ -291,33 +285,20 @@ def pairs(
 
     A pair is listed if one of the two is among the best targets of the other. Its
     score is the larger of two scores: forward, with the first document as the query,
-    and backward, with the second. The output is CSV, or Parquet if the name of the
-    file ends in .parquet. To continue a run with -o that was killed, run the same
-    command again.
+    and backward, with the second. The output is CSV.
 
     \b
     Example:
         longmatch pairs papers.lm --least 0.6 -o pairs.csv --clusters clusters.csv
-        longmatch pairs papers.lm --mode containment --least 0.8 -o inside.parquet
+        longmatch pairs papers.lm --mode containment --least 0.8 -o inside.csv
     """
-    is_parquet = output is not None and output.suffix.lower() == _PARQUET
     if cluster_least is not None and (clusters is None or cluster_least < values["least"]):
         raise click.UsageError("--cluster-least needs --clusters, and a score of at least --least")
-    if is_parquet:
-        check_extra("pyarrow", "Parquet", "pyarrow", "arrow")
     from indexer.pairs import PairSettings, find_pairs
 
-    settings = PairSettings(**values)
-    journal = None if output is None else output.with_name(output.name + ".part")
     with opened_index(index, device) as opened:
-        listed = find_pairs(opened, settings, journal=journal, progress=PairsProgress(), log=log)
-    _write_pairs(listed, output, clusters, cluster_least, is_parquet=is_parquet)
-
-
-def _write_pairs(
-    listed: Pairs, output: Path | None, clusters: Path | None, cluster_least: float | None, *, is_parquet: bool
-) -> None:
-    emit(_parquet(listed) if is_parquet else csv_text([PAIR_COLUMNS, *listed.rows()]), output)
+        listed = find_pairs(opened, PairSettings(**values), progress=PairsProgress(), log=log)
+    emit(csv_text([PAIR_COLUMNS, *listed.rows()]), output)
     status = "certified" if listed.is_certified else "estimated"
     by = ", by words alone" if listed.by_words else ""
     line = f"{counted(len(listed), 'pair')} among {counted(listed.n_documents, 'document')}, {status}{by}"
@@ -326,22 +307,3 @@ def _write_pairs(
         write_output(clusters, csv_text([CLUSTER_COLUMNS, *cluster_rows(made)]))
         line += f"; {counted(len(made), 'cluster')} of {sum(len(cluster.members) for cluster in made):,} documents"
     log(f"{line}; {listed.seconds:.1f} s")
-
-
-def _parquet(pairs: Pairs) -> bytes:
-    """Pairs as Parquet; mode, least score, top and certification are in the metadata of the file."""
-    import pyarrow
-    from pyarrow import parquet
-
-    types = {"score": pyarrow.float64(), "forward": pyarrow.float64(), "backward": pyarrow.float64()}
-    columns = list(zip(*pairs.rows(), strict=True)) or [()] * len(PAIR_COLUMNS)
-    arrays = [
-        pyarrow.array(list(values), types.get(name, pyarrow.string()))
-        for name, values in zip(PAIR_COLUMNS, columns, strict=True)
-    ]
-    described = {"mode": pairs.mode, "least": f"{pairs.least:g}", "top": str(pairs.top)}
-    described["certified"] = str(pairs.is_certified).lower()
-    table = pyarrow.table(arrays, names=list(PAIR_COLUMNS)).replace_schema_metadata(described)
-    stream = io.BytesIO()
-    parquet.write_table(table, stream)
-    return stream.getvalue()

@@ -1,26 +1,23 @@
-"""Pairs of an index: every pair once, both directions exact, and a killed run that continues."""
+"""Pairs of an index: every pair once, both directions exact."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import indexer.pairs as run_module
 import longmatch
 from engine.errors import QueryError
 from engine.index import Index
 from engine.result import DocumentPair
 from engine.search.request import Request
-from engine.store.snapshot import Positions
 from engine.text.document import Document
 from engine.views import Pairs
 from indexer.pairs import PairSettings, find_pairs
-from tests.commands import run, succeed
+from tests.commands import succeed
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(40)
@@ -102,58 +99,6 @@ def test_planted_copies_are_the_first_pairs_and_clusters(words: Index) -> None:
     assert dict(found.clusters()[1].members) == {"doc021": "Title 21", "z copy": "z copy"}
 
 
-@pytest.mark.parametrize("n_lines", [1, 2, 4, 5])
-def test_a_killed_run_continues_after_its_last_block(
-    words: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_lines: int
-) -> None:
-    monkeypatch.setattr(run_module, "BLOCK_DOCUMENTS", 16)
-    settings, path, whole = PairSettings(least=0.2, top=1), tmp_path / "pairs.part", tmp_path / "whole.part"
-    seen: list[str] = []
-
-    def keep_lines(what: str, _n_done: int, _n_documents: int) -> None:
-        seen.append(what)
-        whole.write_bytes(path.read_bytes())
-
-    expected = find_pairs(words, settings, journal=path, progress=keep_lines)
-    assert not path.exists() and {"ranked", "reversed"} == set(seen)
-    lines = whole.read_bytes().splitlines(keepends=True)
-    path.write_bytes(
-        b"".join(lines[:n_lines]) + b"".join(lines[n_lines : n_lines + 1])[:7]
-    )  # the next line was being written
-    logged: list[str] = []
-    searched: list[int] = []
-    plain = run_module._Pass.best
-
-    def counted(run: run_module._Pass, sources: Positions) -> run_module.Edges:
-        searched.append(len(sources))
-        return plain(run, sources)
-
-    monkeypatch.setattr(run_module._Pass, "best", counted)
-    again = find_pairs(words, settings, journal=path, log=logged.append)
-    assert again.pairs == expected.pairs
-    assert len(searched) == max(0, 3 - (n_lines - 1))
-    assert logged == ([f"continuing after {n_lines - 1} blocks of {path}"] if n_lines > 1 else [])
-    assert not path.exists()
-
-
-def test_a_journal_of_another_run_is_refused_and_kept(words: Index, tmp_path: Path) -> None:
-    path = tmp_path / "pairs.part"
-
-    def kill(_what: str, _n_done: int, _n_documents: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        find_pairs(words, PairSettings(top=1), journal=path, progress=kill)
-    before = path.read_bytes()
-    with pytest.raises(QueryError, match=r"pairs.part is of a run with another top; delete it to begin again"):
-        find_pairs(words, PairSettings(top=2), journal=path)
-    path.write_text(json.dumps(["something", "else"]) + "\n")
-    with pytest.raises(QueryError, match=r"pairs.part is no journal of pairs"):
-        find_pairs(words, PairSettings(top=2), journal=path)
-    path.write_bytes(before)
-    assert find_pairs(words, PairSettings(top=1), journal=path).pairs
-
-
 def test_documents_without_vectors_are_not_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.search.test_on_demand import few_first_vectors
 
@@ -229,42 +174,6 @@ def test_pairs_and_clusters_are_csv(copied: Path, tmp_path: Path) -> None:
         ("2", "2", "copy 7"),
         ("2", "2", "doc007"),
     ]
-
-
-def test_a_killed_run_continues_by_its_command(copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "BLOCK_DOCUMENTS", 8)
-    expected = run("pairs", copied, "--least", "0.3").stdout
-    plain, calls = run_module._Pass.best, []
-
-    def killed(pairs: run_module._Pass, sources: Positions) -> run_module.Edges:
-        calls.append(sources)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return plain(pairs, sources)
-
-    output = tmp_path / "pairs.csv"
-    monkeypatch.setattr(run_module._Pass, "best", killed)
-    interrupted = run("pairs", copied, "--least", "0.3", "-o", output)
-    assert interrupted.exit_code == 1 and "run the same command to continue" in interrupted.stderr
-    assert not output.exists() and (tmp_path / "pairs.csv.part").exists()
-    monkeypatch.setattr(run_module._Pass, "best", plain)
-    again = succeed("pairs", copied, "--least", "0.3", "-o", output)
-    assert "continuing after 2 blocks" in again.stderr
-    assert output.read_text() == expected
-    assert not (tmp_path / "pairs.csv.part").exists()
-
-
-def test_parquet_holds_the_same_rows_and_of_no_pairs_the_columns(copied: Path, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
-    succeed("pairs", copied, "--least", "0.3", "--mode", "containment", "-o", tmp_path / "pairs.parquet")
-    table = parquet.read_table(tmp_path / "pairs.parquet")
-    with longmatch.open(copied) as index:
-        pairs = index.pairs(least=0.3, mode="containment")
-    assert [tuple(row.values()) for row in table.to_pylist()] == pairs.rows()
-    assert table.schema.metadata[b"mode"] == b"containment"
-    run("pairs", copied, "--where", "year = 2003", "-o", tmp_path / "pairs.parquet")
-    table = parquet.read_table(tmp_path / "pairs.parquet")
-    assert table.num_rows == 0 and table.column_names[:3] == ["first", "second", "score"]
 
 
 def test_pairs_are_a_table_of_pandas(copied: Path) -> None:

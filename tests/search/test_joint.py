@@ -167,7 +167,6 @@ def test_a_server_takes_several_documents(words: Path) -> None:
         (value,) = reply.json()["results"]
         check_parts(value)
         assert value["queries"][0]["provenance"]["index"]["path"] == words.name
-        assert client.post("/v1/search", json=body | {"matrix": True}).status_code == 400
         assert client.post("/v1/search", json=body | {"unlike": [{"doc_id": "nowhere"}]}).status_code == 404
 
 
