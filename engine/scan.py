@@ -17,7 +17,7 @@ from torch import Tensor
 
 from engine.encoders.encoder import Vectors
 from engine.errors import BudgetExceeded
-from engine.scoring.evidence import LEAST_ROOM, MOST_STRENGTHENED, QUERY_BLOCK, ROUNDING, Scoring, Thresholds
+from engine.scoring.evidence import ALONE, LEAST_ROOM, MOST_STRENGTHENED, QUERY_BLOCK, ROUNDING, Scoring, Thresholds
 
 PRODUCTS_AT_ONCE = 1 << 24  # on each device: chunks of a block times query chunks
 BYTES_AT_ONCE = 16 * PRODUCTS_AT_ONCE  # two tables of products, their maxima, and float64 values of these
@@ -146,6 +146,7 @@ class _Part:
                 above = torch.where(best - theta > ROUNDING, best - theta, 0.0) / (1 - theta).clamp(min=1e-9)
                 joined = ((1 - a) * best + a * openings - phi) / (own - phi).clamp(min=LEAST_ROOM)
                 strengthened = torch.minimum(joined.clamp(min=0), (MOST_STRENGTHENED * above).clamp(max=1))
+                strengthened = torch.maximum(strengthened, above * (above / ALONE - 1).clamp(0, 1))
                 above = torch.where((a > 0) & (own - phi > LEAST_ROOM), strengthened, above)
                 sums[documents] += above.pow(scoring.power) @ shares
         assert sums is not None

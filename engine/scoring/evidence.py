@@ -6,7 +6,9 @@ sample, w_i is a weight:
 
     c_i(t) = max_j <q_i, t_j>,  s_i(t) = (1 - a_i) c_i(t) + a_i <q_i, t_0>
     a_i    = 0.4 (r_i - 0.2) / 0.2, cut to [0, 0.4];  r_i = correlation of c_i and <q_i, t_0> over the sample
-    f_i(t) = min((s_i(t) - phi_i) / (s_i(q) - phi_i),  3 (c_i(t) - theta_i) / (1 - theta_i)),  cut to [0, 1]
+    m_i(t) = (c_i(t) - theta_i) / (1 - theta_i),  cut to [0, 1]
+    f_i(t) = max(min((s_i(t) - phi_i) / (s_i(q) - phi_i),  3 m_i(t)),  m_i(t) e_i(t)),  cut to [0, 1]
+    e_i(t) = (m_i(t) - 0.4) / 0.4,  cut to [0, 1]
     chunks(q, t) = sum_i w_i (1 - theta_i) ^ p f_i(t) ^ p / sum_i w_i (1 - theta_i) ^ p  in [0, 1]
 
 The imputation is that of XTR (Lee et al. 2023, arXiv:2304.01982), applied to chunks instead of tokens, with a power.
@@ -55,6 +57,7 @@ _AGREEMENT = (0.2, 0.4)  # r_i up to which openings do not count, and from which
 _FEWEST_AGREEING = 20  # documents of a sample that shows an agreement; with fewer, openings count in full
 LEAST_ROOM = 0.01  # between phi and the s_i of a copy; where there is less, openings do not count
 MOST_STRENGTHENED = 3  # times that an opening makes the margin of a passage larger, at most
+ALONE = 0.4  # margin above which a passage begins to count without the opening; in full from twice that on
 COMPONENTS = ("chunks", "words", "pairs")
 LEVELS = (50, 95, 99)  # percentiles of the scores of unrelated pairs
 _FEWEST_PER_EXCEEDING = 5  # documents of the reference for each that may be above a threshold
@@ -340,7 +343,9 @@ def margins(
     if limits.opening.any():
         joined = (join(best, openings, limits.opening) - phi) / np.maximum(own - phi, LEAST_ROOM)
         strengthened = np.clip(joined, 0, np.minimum(MOST_STRENGTHENED * above, 1))
-        above = np.where((limits.opening[:, None] > 0) & (own - phi > LEAST_ROOM), strengthened, above)
+        alone = above * np.clip(above / ALONE - 1, 0, 1)
+        counts = (limits.opening[:, None] > 0) & (own - phi > LEAST_ROOM)
+        above = np.where(counts, np.maximum(strengthened, alone), above)
     return np.asarray(above**scoring.power)
 
 
@@ -365,7 +370,8 @@ def chunk_component(best: Vectors, openings: Vectors, limits: Thresholds, scorin
 def most_difference(error: float, limits: Thresholds, scoring: Scoring) -> float:
     """The most by which chunks^r changes where each similarity changes by at most `error`.
 
-    Each margin changes by at most `shift`, the jump to 0 at `ROUNDING` included. For p r = 1 and p >= 1, chunks^r is a
+    Each margin changes by at most `shift`, the jump to 0 at `ROUNDING` included; that of a passage alone rises at most
+    threefold. For p r = 1 and p >= 1, chunks^r is a
     norm of the margins, and a norm changes by at most the norm of the changes. Other powers are bounded one by one.
     """
     steepness = 1 / np.maximum(1 - limits.chunks.astype(np.float64), _LEAST)

@@ -57,6 +57,7 @@ def chunks_by_hand(
             passage = max(0.0, min(1.0, float(best[i, t])) - theta) / (1 - theta or 1)
             joined = (1 - a) * min(1.0, float(best[i, t])) + a * float(openings[i, t])
             margin = min(1.0, max(0.0, (joined - phi) / max(0.01, own - phi)), 3 * passage)
+            margin = max(margin, passage * min(1.0, max(0.0, passage / 0.4 - 1)))
             above += whole * (margin if a and own - phi > 0.01 else passage) ** given.power
             below += whole
         answer.append(above / below if below else 0.0)
@@ -139,6 +140,14 @@ def test_an_opening_strengthens_a_passage_up_to_three_times_and_is_no_match_by_i
     best, openings = np.array([[0.5, 0.55, 0.7, 0.7, 0.9]]), np.array([[1.0, 1.0, 0.7, 0.1, 0.9]])
     found = margins(best, openings, limits, Scoring())[0] ** 0.5
     assert found.tolist() == pytest.approx([0, 0.3, 0.4, 0, 0.8])
+
+
+def test_a_passage_that_is_nearly_that_of_the_query_counts_whatever_the_opening() -> None:
+    zero, half = np.zeros(1, np.float32), np.full(1, 0.5, np.float32)
+    limits = thresholds(half, half, zero + 1, zero + 0.4, np.ones(1), Scoring())
+    best = np.array([[0.7, 0.75, 0.8, 0.9, 0.95, 1.0]])
+    found = margins(best, np.full_like(best, -1), limits, Scoring())[0] ** 0.5
+    assert found.tolist() == pytest.approx([0, 0.125, 0.3, 0.8, 0.9, 1])
 
 
 def test_the_own_similarity_of_a_chunk_is_that_of_a_copy_of_the_query() -> None:

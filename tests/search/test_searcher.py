@@ -110,7 +110,8 @@ def chunks_by_hand(
         own = 1 - a + a * min(1.0, float(q @ mine.chunks[0]))
         margin = max(0.0, min(1.0, best) - theta) / (1 - theta)
         if a and own - phi > 0.01:
-            margin = min(3 * margin, max(0.0, joined - phi) / max(0.01, own - phi), 1.0)
+            alone = margin * min(1.0, max(0.0, (margin - 0.4) / 0.4))
+            margin = max(alone, min(3 * margin, max(0.0, joined - phi) / max(0.01, own - phi), 1.0))
         whole = chunk.n_tokens**0.5 * (1 - theta) ** scoring.power
         above += whole * margin**scoring.power
         below += whole
