@@ -317,6 +317,8 @@ def _is_heading(lines: Sequence[Line], group: range, size: float, pitch: float) 
     ends_open = text[-1] in ",;" or (text[-1] == "." and not (is_large or is_known or is_numbered))
     if ends_open or (text[0].islower() and not is_large):
         return False
+    if line.cells and not is_large and parse(text) is None:  # a row of a table
+        return False
     before = lines[group.start - 1] if group.start else None
     if before is None or before.page != line.page or line.size >= _LARGER * size:
         return True

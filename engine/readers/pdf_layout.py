@@ -221,6 +221,12 @@ def _outer(page: Sequence[Line]) -> list[Line]:
     return [max(page, key=lambda line: line.y), min(page, key=lambda line: line.y)] if len(page) > 1 else []
 
 
+def _outermost(page: Sequence[Line]) -> list[Line]:
+    """The lines at the heights of the highest and the lowest line of a page, as a head of two parts has."""
+    heights = {round(line.y) for line in _outer(page)}
+    return [line for line in page if round(line.y) in heights]
+
+
 def _counting_alone(pages: Sequence[Sequence[Line]]) -> set[_PageNumber]:
     """Numbers above or below the text that count with the pages on at least two, alone on one of them."""
     outer = [line for page in pages for line in _outer(page)]
@@ -230,10 +236,12 @@ def _counting_alone(pages: Sequence[Sequence[Line]]) -> set[_PageNumber]:
 
 
 def _on_both(pages: Sequence[Sequence[Line]], size: float) -> frozenset[int]:
-    """The ids of outer lines in small type that are on both pages of a file of two, unless a page is short."""
+    """The ids of outer lines in small type, or apart from the text, that are on both pages, unless a page is short."""
     if min(map(len, pages)) < _MIN_HEADED_LINES:
         return frozenset()
-    first, second = ([line for line in _outer(page) if line.size < 0.95 * size] for page in pages)
+    first, second = (
+        [line for line in _outermost(page) if line.size <= size and _is_apart(line, page, size)] for page in pages
+    )
     pairs = [(one, other) for one in first for other in second if _is_same_head(one, other)]
     return frozenset(id(line) for pair in pairs for line in pair)
 

@@ -174,7 +174,7 @@ _LINE = re.compile(rf"[^{LINE_END}{SOFT_HYPHEN}]*(?:[{LINE_END}{SOFT_HYPHEN}]|$)
 _LEADING_NUMBER = re.compile(r"[A-Z]?\d{1,4}\s+(?=\S)")
 _TRAILING_NUMBER = re.compile(r"(?<=\S)(\s+)[A-Z]?\d{1,4}\s*$")
 _NOTE_MARKS = "\u2217\u2020\u2021\u00a7\u00b6"  # behind a title, in a type of their own
-_DIGITS_BEHIND = re.compile(r"(?<=[^\W_])(?:(?<!\d\d)\d{1,3}|[-\u2212\u2013]\d{1,3})")  # "10-3" can be 10^-3
+_DIGITS_BEHIND = re.compile(r"(?<=[^\s_(\[{])(?:(?<!\d\d)\d{1,3}|[-\u2212\u2013]\d{1,3})")  # "10-3" can be 10^-3
 _MARK_BEHIND = re.compile(r"(?<=[^\W\d_]{2})[a-z](?:,[a-z\d])*(?![^\W_])")  # of an institute, behind an author
 _GLUED_MARK = re.compile(r"^(\d{1,3})(?=[^\W\d_])")
 _MIN_ROWS = 8  # lines with a gap that make two columns
@@ -193,6 +193,7 @@ _MAX_BASES = 20
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 _MIN_SIDE_WORDS = 2
 _RAISED_SIZE, _RAISED = 0.85, 0.15  # times the type size
+_HIGH = 0.25  # times the type size: a superscript in whatever type
 _LEAST_GAP = 0.6  # between a text and a number in the margin, times the type size; a space of the text is narrower
 
 
@@ -220,7 +221,9 @@ class Line:
     is_note: bool = field(default=False, compare=False, repr=False)  # begins with a small number, as notes do
     start: int = field(default=0, compare=False, repr=False)  # its characters, by their indices on the page
     stop: int = field(default=0, compare=False, repr=False)
-    cells: tuple[str, ...] = field(default=(), compare=False, repr=False)  # between wide gaps, on a first page
+    cells: tuple[str, ...] = field(
+        default=(), compare=False, repr=False
+    )  # between wide gaps, on a first page or in bold type
 
 
 @dataclass(frozen=True, slots=True)
@@ -512,6 +515,7 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
         left, right = width - _right(text_page, first), width - _origin(text_page, last)[0]
     size = round(sizes[len(sizes) // 2], 1)
     is_note = shown[0].isdigit() and _size(text_page, first) < _RAISED_SIZE * size
+    is_bold = all(_is_bold(text_page, index) for index in samples)
     return Line(
         text=without_gaps(_GLUED_MARK.sub(r"\1 ", shown) if is_note else shown),
         page=page,
@@ -519,13 +523,13 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
         right=right,
         y=y,
         size=size,
-        is_bold=all(_is_bold(text_page, index) for index in samples),
+        is_bold=is_bold,
         text_left=_origin(text_page, after_number)[0] if number else 0.0,
         trailing=_trailing(text_page, text, start, size),
         is_note=is_note,
         start=first,
         stop=last + 1,
-        cells=_cells(text_page, text, start, size) if page == 0 else (),
+        cells=_cells(text_page, text, start, size) if is_bold or page == 0 else (),
     )
 
 
@@ -537,14 +541,27 @@ def _with_raised_marks(text_page: _TextPage, text: str, start: int, *, with_lett
         for place in range(match.start(), match.end()):
             before, here = start + place - 1, start + place
             is_sign = place == match.start() and not text[place].isalnum()
-            if (is_sign or text[place].isalnum()) and _size(text_page, here) < _RAISED_SIZE * _size(text_page, before):
-                if _origin(text_page, here)[1] > _origin(text_page, before)[1] + 0.5:
+            size = _size(text_page, before)
+            share, shift = _size(text_page, here) / size, _shift(text_page, before, here)
+            if (is_sign or text[place].isalnum()) and (share < _RAISED_SIZE or _is_raised(share, shift / size)):
+                if shift > 0.5:
                     parts += [text[done:place], "^"]
                     done = place
                 break
             if is_sign or (place > match.start() and not (match.group().isdigit() and text[place - 1].isdigit())):
                 break
     return "".join([*parts, text[done:]])
+
+
+def _shift(text_page: _TextPage, before: int, here: int) -> float:
+    """How far a character is above the one to the left of it; 0 where it is not to the right."""
+    (left, y), (x, height) = _origin(text_page, before), _origin(text_page, here)
+    return height - y if x > left + 0.5 else 0.0
+
+
+def _is_raised(share: float, shift: float) -> bool:
+    """Whether type is raised: its size and the shift of its baseline are shares of the size of the type beside."""
+    return (share < _RAISED_SIZE and shift > _RAISED) or (share <= 1 and shift > _HIGH)
 
 
 def _cells(text_page: _TextPage, text: str, start: int, size: float) -> tuple[str, ...]:
@@ -628,7 +645,7 @@ def rejoined(lines: Iterable[Line]) -> list[Line]:
         is_apart = is_apart and not is_unspaced(before.text[-1], line.text[0])
         is_note = before.is_note or (before.text.isdigit() and before.size < _RAISED_SIZE * line.size)
         is_apart |= is_note and before.text.isdigit()
-        is_raised = line.size < _RAISED_SIZE * before.size and line.y > before.y + _RAISED * before.size
+        is_raised = _is_raised(line.size / before.size, (line.y - before.y) / before.size)
         following = raised(before.text[-8:], line.text) if is_raised and not is_apart else line.text
         text = f"{before.text} {following}" if is_apart else before.text + following
         of_type = line if len(line.text) > longest else before

@@ -187,8 +187,8 @@ _ABBREVIATIONS_ABROAD = frozenset(
 # Within a citation these capitalised words are abbreviations: "Ser. No. 5", "Fed. R. Civ. P. 26", "J. Biol. Chem. 12".
 _CITED = frozenset(
     "acad admin amer ann app appl assoc astron bankr biol bull bus cal chem cir civ comm const crim ct evid fed inst "
-    "int lab lett math mech med nat natl pat phil phys prac proc psychol pub publ reg regs res sci ser soc stat surg "
-    "tech trans univ".split()
+    "int lab lett math mech med nat natl pat phil phys prac proc psychol pub publ reg regs res rs sci ser soc stat "
+    "surg tech trans univ".split()
 )
 _CITATION_GOES_ON = re.compile(r"\d|§|Nos?\b|Code\b|[A-Z][a-z]{0,6}\.")
 _OPENING, _CLOSING = "\"'“‘(\\[«„‚‹¿¡", "\"'”’)\\]»›"
@@ -196,7 +196,8 @@ _SIGNS = "؟۔।॥።፧։។៕။"  # Arabic, Urdu, Hindi, Ethiopic, Armenia
 # Begins with one set of signs, to which a regular expression skips quickly.
 _SENTENCE_END = re.compile(
     rf"[.!?。！？｡．{_SIGNS}\n\f](?:"
-    rf"(?<=[.!?])(?<![.!?].)[.!?]*[{_CLOSING}]*\s+(?=[{_OPENING}]*(?P<next>\w))"  # a full stop; see `_opens_sentence`
+    rf"(?<=[.!?])(?<![.!?].)[.!?]*[{_CLOSING}]*(?:\^\d{{1,3}}|\[\d{{1,3}}\]){{0,5}}\s+(?=[{_OPENING}]*(?P<next>\w))"
+    # (a full stop, maybe with the numbers of notes; see `_opens_sentence`)
     # Signs that always end a sentence, even where no space follows: Chinese and Japanese,
     r"|(?<=[。！？｡．])(?<!．(?=\d))(?:[。！？｡]|．(?!\d))*+[」』）】〉》”’\"')\]]*+\s*+(?![とっ、，])"
     rf"|(?<=[{_SIGNS}])[{_SIGNS}]*+[\"'”’)\]»]*+\s*+"  # other scripts

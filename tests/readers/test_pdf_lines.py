@@ -9,6 +9,7 @@ import pytest
 from engine.errors import DocumentError
 from engine.readers.pdf import read
 from engine.readers.pdf_lines import Line, rejoined
+from tests.readers.made import pdf_bytes
 from tests.readers.made_pdf import HELVETICA, pdf_of_contents, pdf_of_shapes, stream
 
 FILLER = [b"and the text goes on in a font of shapes that still says which letters they are"] * 3
@@ -60,6 +61,28 @@ def test_parts_of_a_line_are_joined_whatever_their_type() -> None:
     assert rejoined(lines) == [part("in time O(k^2) at most", 72, 170)]
     assert rejoined([part("the", 72, 90), part("word", 94, 120)])[0].text == "the word"
     assert rejoined([part("1", 72, 75, 704, 6), part("A footnote", 76, 140)]) == [part("1 A footnote", 72, 140)]
+
+
+def test_raised_digits_are_marked_whatever_their_type_and_rows_are_no_headings() -> None:
+    raised = [("Sediment", 72, 700, 10, False), ("12", 113.5, 704.5, 9.7, False), ("rose.", 126, 700, 10, False),
+              ("3", 148.4, 704.5, 9, False), ("It is 5.3 m.", 160, 700, 10, False)]  # fmt: skip
+    row = [("Site", 72, 670, 10, True), ("Depth", 130, 670, 10, True), ("Note", 190, 670, 10, True)]
+    body = [(f"The gate of the lock stood open on day {n} and the silt went on.", 72, 640 - 12 * n, 10, False)
+            for n in range(9)]  # fmt: skip
+    document = read(pdf_bytes([[*raised, *row, *body]]), "a", "a.pdf")
+    assert document.text.startswith("Sediment^12 rose.^3 It is 5.3 m.\n\nSite Depth Note\n\nThe gate")
+    assert [section.heading for section in document.sections] == [""]
+
+
+def test_a_head_of_two_parts_on_the_last_two_of_three_pages_is_left_out() -> None:
+    head = [("Vane and Okabe", 72, 760, 10, False), ("Silt in locks", 300, 760, 10, False)]
+    pages = [
+        [(f"The gate of lock {page} stood open on day {n} and went on", 72, 700 - 12 * n, 10, False) for n in range(9)]
+        for page in range(3)
+    ]
+    document = read(pdf_bytes([pages[0], *([*head, *page] for page in pages[1:])]), "a", "a.pdf")
+    assert "Vane" not in document.text and "Silt" not in document.text
+    assert document.left_out["running_heads"] == 2
 
 
 def test_other_lines_stay_apart() -> None:

@@ -194,6 +194,7 @@ def _sentences(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "sentences",
     [
+        ["It rose.^3", "Then it fell.[12][13]", "So it was."], ["He paid Rs. 500 for it.", "It cost him."],
         ["It rained.", "We left."], ["Dr. Smith met Prof. Jones at 5 St. James.", "They spoke."],
         ["See Fig. 3 and Eq. 4, e.g. Table 2, i.e. All of it.", "Done."], ["J. R. Tolkien wrote it.", "It is long."],
         ["It continues Ser. No. 10/123, now U.S. Pat. No. 6,789,012.", "See U.S. Pat. Nos. 4,232,103 and 5,001,002."],
