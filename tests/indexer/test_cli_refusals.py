@@ -21,6 +21,7 @@ REFUSALS: list[tuple[str, int, str]] = [
     ("index {x} --workers 2", 2, "--workers is for a Ray cluster"),
     ("index {x} --ray local --encode later", 2, "--encode does not go with --ray"),
     ("query {x}", 2, "no query: name a DOCUMENT"),
+    ("pairs {x} -o pairs.parquet", 2, "pairs are CSV"),
     ("query {x} --text ' '", 2, "--text is empty; give it some words\n"),
     ("query {x} --id fox", 1, "no document 'fox' among 60"),
     ("query {x} --id doc003 --where 'year >'", 1, "expected a value"),
@@ -126,7 +127,6 @@ _PYARROW = "needs pyarrow; install it: pip install 'pyarrow>=21'"
     [
         ("export {x} -o x.parquet", f"longmatch export {_PYARROW}"),
         ("query {x} --id doc003 --format arrow -o x", f"the format arrow {_PYARROW}"),
-        ("pairs {x} -o pairs.parquet", f"Parquet {_PYARROW}"),
         ("plot {x} -o x.png", "longmatch plot needs matplotlib; install it: pip install 'matplotlib>=3.9'"),
         ("serve {x}", f"longmatch serve needs FastAPI; install it: {install_command('serve', '')}"),
         ("mcp {x}", f"longmatch mcp needs mcp; install it: {install_command('mcp', 'mcp')}"),
