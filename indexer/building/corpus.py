@@ -1,7 +1,7 @@
 """What a run reads: paths, folders, globs and standard input as one stream in a fixed order, each file with its doc_id.
 
-Files that are parts of other documents, as the chapters of a LaTeX document are, are left out. A failed document can be
-read again if its file exists and its doc_id is known. The rule by which a file gets its doc_id:
+Files that are parts of other documents, as the chapters of a LaTeX document are, are left out.
+The rule by which a file gets its doc_id:
 
 - A file that the index holds keeps its doc_id, whichever folder is passed this time.
 - The doc_id of any other file is its path below the folder that was passed, or its file name if it was passed itself.
@@ -32,7 +32,7 @@ from itertools import groupby
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
-from engine.errors import DocumentError, IndexMismatch, command_line
+from engine.errors import DocumentError
 from engine.readers import Unreadable, holds_document, jsonl
 from engine.readers.fields import USUAL, Fields
 from engine.readers.latex_source import is_fragment
@@ -446,49 +446,3 @@ def with_prefix(prefix: str, documents: Iterator[Document | Unreadable]) -> Iter
     """Put a prefix in front of each doc_id."""
     for document in documents:
         yield replace(document, doc_id=prefix + document.doc_id) if prefix and document.doc_id else document
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """The failures of an index: requests to read again, and the other failures with a reason each."""
-
-    requests: list[ReadRequest] = field(default_factory=list)
-    left_out: list[tuple[str, str]] = field(default_factory=list)  # source and reason
-
-
-def find_failed(index: Path) -> Retry:
-    """Look up the documents that could not be indexed.
-
-    Raises:
-        IndexMismatch: there is no index.
-    """
-    # Loads numpy, time that a mistyped path should not cost.
-    from engine.store.catalog import holds_index
-    from engine.store.partitioned import stored_failures
-
-    if not holds_index(index):
-        raise IndexMismatch(f"{index} holds no index; make one: {command_line('index', index, 'PATH...')}")
-    retry = Retry()
-    for source, doc_id in stored_failures(index):
-        reason = _obstacle(index, source, doc_id)
-        if reason:
-            retry.left_out.append((source, reason))
-        else:
-            retry.requests.append(ReadRequest(source, doc_id))
-    return retry
-
-
-def _obstacle(index: Path, source: str, doc_id: str) -> str:
-    """Why a document cannot be read by itself; empty where it can."""
-    file, _, line = source.rpartition(":")
-    if line.isdecimal() and is_json_lines(file):
-        if file == "stdin" or not Path(file).is_file():
-            return "it is a line of a file that is no longer there; index that file again"
-        return f"it is a line of {file}; index that file again, its unchanged lines are skipped: " + (
-            command_line("index", index, file)
-        )
-    if not Path(source).is_file():
-        return "it is no longer there; bring it back, or forget it by indexing its folder again with --prune"
-    if not doc_id:
-        return "its doc_id is not known; index its folder again"
-    return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -35,10 +35,9 @@ if TYPE_CHECKING:
     from engine.readers import Unreadable
     from engine.text.document import Document
     from indexer.building.builder import Settings
-    from indexer.building.corpus import CorpusFiles, FileIds
+    from indexer.building.corpus import CorpusFiles
     from indexer.building.report import BuildReport
     from indexer.plan import Plan
-    from indexer.reading.reader import DocumentReader, ReadRequest
 
 _LANGUAGE_OF_ENCODER = "english"  # of the bundled one
 _WAYS_LOGGED = {  # before a run
@@ -57,7 +56,6 @@ class _Options:
     prune: bool
     id_prefix: str
     replace_files: bool
-    retry_failures: bool
     dry_run: bool
     encoder: str | None
     dtype: str | None
@@ -98,7 +96,6 @@ class _Options:
     is_flag=True,
     help="Let a file replace another file with the same doc_id; by default the new file fails.",
 )
-@option("--retry-failures", is_flag=True, help="Read only the documents that failed in earlier runs; takes no PATH.")
 @option(
     "--language", metavar="NAME", help="Language of the documents, for stems and stop words; by default it is detected."
 )
@@ -181,34 +178,30 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
 
         name = encoder_name(index, options.encoder)
         options = replace(options, encoder=f"{name}:{options.dtype}")
-    corpus = _corpus(index, paths, options)
-    for source, reason in corpus.left_out:
-        log(f"not read again: {source}: {reason}")
-    if options.retry_failures and not corpus.requests:
-        sys.exit(PARTLY if corpus.left_out else 0)
+    files = _files(paths, options)
     if options.language is not None:
         from engine.words.languages import check_language
 
         check_language(options.language)
-    encode = options.way or ("all" if options.ray_address else _default_way(index, corpus, options.encoder))
+    is_whole = options.ray_address is not None or not paths
+    encode = options.way or ("all" if is_whole else _default_way(index, options.encoder))
     if options.dry_run:
-        plan = _planned(index, corpus, options)
+        assert files is not None, "--dry-run needs a path"
+        plan = _planned(index, files, options)
         echo_text(json.dumps(asdict(plan)) if options.as_json else describe_plan(plan))
         return
-    report = _built(index, corpus, options, encode)
-    print_build(index, report, corpus.files, as_json=options.as_json)
+    report = _built(index, paths, files, options, encode)
+    print_build(index, report, files, as_json=options.as_json)
     if options.language is None and report.n_added == report.n_seen:
         _note_no_language(index)
-    _exit_by(report, n_left_out=len(corpus.left_out))
+    if report.failures:
+        sys.exit(PARTLY if report.n_seen > len(report.failures) else FAILED)
 
 
 def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> None:
     """Check that arguments and options go together."""
     of_paths = [("--citing-text", options.citing_text), ("--prune", options.prune), ("--dry-run", options.dry_run)]
     of_corpus = [name for name, is_given in of_paths if is_given]
-    if options.retry_failures and (paths or of_corpus):
-        others = " ".join([*paths, *of_corpus])
-        raise click.UsageError(f"--retry-failures reads what failed before; leave out {others}")
     if of_corpus and not paths:
         raise click.UsageError(f"{of_corpus[0]} needs PATH...: the corpus as it is now")
     if not paths:
@@ -232,76 +225,35 @@ def _check_ray(options: _Options) -> None:
     check_extra("ray", "longmatch index --ray", "Ray", "ray")
 
 
-@dataclass(frozen=True)
-class _Corpus:
-    """The input of a run: paths, or documents that failed before; empty if the run only encodes documents.
-
-    `left_out` has source and reason of failures that cannot be read again.
-    """
-
-    paths: tuple[str, ...] = ()
-    ids: FileIds | None = None
-    requests: Sequence[ReadRequest] = ()
-    left_out: Sequence[tuple[str, str]] = ()
-    files: CorpusFiles | None = None
-
-    @property
-    def n_documents(self) -> int | None:
-        """How many will be read, if that is known."""
-        return self.files.n_documents if self.files is not None else len(self.requests) or None
-
-    @property
-    def sources(self) -> Sequence[str]:
-        """The paths, or the sources of the documents that failed before."""
-        return self.paths or [request.source for request in self.requests]
-
-    def read(self, reader: DocumentReader | None) -> Iterator[Document | Unreadable]:
-        """Read the documents."""
-        from indexer.building.corpus import read_corpus
-
-        if self.files is not None:
-            return read_corpus(self.files, reader, ids=self.ids)
-        return iter(()) if reader is None else reader.read(self.requests)
-
-
-def _corpus(index: Path, paths: tuple[str, ...], options: _Options) -> _Corpus:
-    """The corpus of a run; a path that does not exist ends it here, before slow imports."""
+def _files(paths: tuple[str, ...], options: _Options) -> CorpusFiles | None:
+    """The corpus of a run, None where it only encodes; a path that does not exist ends it here, before slow imports."""
     from engine.readers.fields import Fields
-    from indexer.building.corpus import FileIds, find_failed, list_corpus
+    from indexer.building.corpus import list_corpus
 
-    if options.retry_failures:
-        retry = find_failed(index)
-        if not retry.requests and not retry.left_out:
-            echo(f"no document of {index} has failed")
-        return _Corpus(requests=retry.requests, left_out=retry.left_out)
-    if not paths:
-        return _Corpus()
-    files = list_corpus(paths, Fields(options.text_field, options.title_field, options.id_field))
-    return _Corpus(paths, FileIds(options.id_prefix, index), files=files)
+    fields = Fields(options.text_field, options.title_field, options.id_field)
+    return list_corpus(paths, fields) if paths else None
 
 
-def _default_way(index: Path, corpus: _Corpus, encoder: str | None) -> Literal["none", "later", "all"]:
-    """The default of --encode: that of a first run which was stopped; an index of words alone stays one."""
+def _default_way(index: Path, encoder: str | None) -> Literal["none", "later", "all"]:
+    """The default of --encode with PATH: that of a first run which was stopped; an index of words alone stays one."""
     from engine.store.partitioned import stored_meta
 
-    if not corpus.sources:
-        return "all"
     stored = stored_meta(index)
     if begun := stored.get("first_run"):
         way: Literal["none", "later", "all"] = begun["encode"]
         return way
-    is_of_words = "encoder" not in stored and ("counters" in stored or bool(corpus.requests))
+    is_of_words = "encoder" not in stored and "counters" in stored
     return "none" if is_of_words and encoder is None else "later"
 
 
-def _planned(index: Path, corpus: _Corpus, options: _Options) -> Plan:
+def _planned(index: Path, files: CorpusFiles, options: _Options) -> Plan:
     """The plan of a run."""
     from indexer.building.builder import encoder_for
     from indexer.plan import make_plan
 
     return make_plan(
         index,
-        corpus.files or corpus.paths,
+        files,
         encoder_for(index, options.encoder, options.device),
         factory=options.factory,
         read_limits=options.reading.limits,
@@ -311,7 +263,8 @@ def _planned(index: Path, corpus: _Corpus, options: _Options) -> Plan:
 
 def _built(
     index: Path,
-    corpus: _Corpus,
+    paths: tuple[str, ...],
+    files: CorpusFiles | None,
     options: _Options,
     encode: Literal["none", "later", "all"],
 ) -> BuildReport:
@@ -320,13 +273,16 @@ def _built(
     from engine.text.document import Document
     from engine.words.languages import language_name
     from indexer.building.builder import begun, build
+    from indexer.building.corpus import FileIds, read_corpus
 
     is_free = encode == "later" and options.way is None and options.encoder is None and not holds_index(index)
     with (
-        opened_reader([source for source in corpus.sources if source != STDIN], options.reading) as reader,
-        BuildProgress(corpus.n_documents) as progress,
+        opened_reader([path for path in paths if path != STDIN], options.reading) as reader,
+        BuildProgress(None if files is None else files.n_documents) as progress,
     ):
-        documents: Iterable[Document | Unreadable] = corpus.read(reader)
+        documents: Iterable[Document | Unreadable] = ()
+        if files is not None:
+            documents = read_corpus(files, reader, ids=FileIds(options.id_prefix, index))
         if options.citing_text:
             from engine.citing import with_citing_text
 
@@ -353,14 +309,6 @@ def _built(
             return build_on_cluster(
                 index, documents, cluster, settings, n_workers=n, progress=progress, log=progress.log
             )
-
-
-def _exit_by(report: BuildReport, *, n_left_out: int) -> None:
-    """Exit with the status of a run in which documents failed or were left out, if there are any."""
-    if report.failures:
-        sys.exit(PARTLY if report.n_seen > len(report.failures) else FAILED)
-    if n_left_out:
-        sys.exit(PARTLY)
 
 
 _MAX_FAILURES = 20  # that are printed

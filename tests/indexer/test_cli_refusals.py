@@ -17,7 +17,6 @@ REFUSALS: list[tuple[str, int, str]] = [
     ("index sub sub", 1, "is not empty and holds no index"),
     ("index {x} draft.md --read-memory much", 2, "'much' is not a size"),
     ("index no.lm draft.md --encode all --device tpu", 1, "is none of cpu, cuda, cuda:N"),
-    ("index {x} draft.md --retry-failures", 2, "leave out draft.md"),
     ("index {x} --workers 2", 2, "--workers is for a Ray cluster"),
     ("index {x} --ray local --encode later", 2, "--encode does not go with --ray"),
     ("query {x}", 2, "no query: name a DOCUMENT"),
