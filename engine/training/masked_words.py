@@ -19,12 +19,11 @@ from torch.nn.functional import cross_entropy, gelu, pad
 from engine.encoders.backbone import Backbone
 from engine.encoders.encoder import SegmentedDocument, Variant
 from engine.encoders.smith import SmithEncoder, document_windows
-from engine.encoders.trainable import TOKEN_BUDGET, TrainableEncoder, pad_chunks
+from engine.encoders.trainable import TrainableEncoder, pad_chunks
 from engine.errors import TrainingError
 from engine.settings import COUNT, Checked, setting
 from engine.text.segmentation import TokenWindow
 from engine.training.task import Backward, epoch_slice, full_precision, step_generator
-from engine.training.views import ViewPairs
 
 IGNORED = -100  # the target that `torch.nn.functional.cross_entropy` leaves out
 SHARE = 0.15
@@ -196,69 +195,14 @@ class MaskedWordLoss(nn.Module):
             return cross_entropy(logits, targets[is_hidden], reduction="sum")
 
 
-def backbone_of(encoder: TrainableEncoder, advice: str = "") -> Backbone:
-    """The backbone that predicts words; raises TrainingError, with advice, for an encoder without one."""
+def backbone_of(encoder: TrainableEncoder) -> Backbone:
+    """The backbone that predicts words; raises TrainingError for an encoder without one."""
     backbone = getattr(encoder, "backbone", None)
     if not isinstance(backbone, Backbone):
-        raise TrainingError(f"an encoder of kind {encoder.kind!r} has no backbone that guesses words{advice}")
-    return backbone
-
-
-@dataclass(frozen=True, slots=True)
-class WordBatch:
-    """Documents, and the seed of their masking."""
-
-    documents: tuple[SegmentedDocument, ...]
-    seed: int
-
-
-class WordPretraining:
-    """A `Task`: the backbone predicts masked words, as in BERT's pretraining; see `MaskedWordLoss`.
-
-    Continued on one's own documents, it is the domain-adaptive pretraining of Gururangan et
-    al. (2020, arXiv:2004.10964).
-    """
-
-    def __init__(
-        self, encoder: TrainableEncoder, pairs: ViewPairs, *, group_tokens: int | None = None, seed: int = 0
-    ) -> None:
-        """Prepare the backbone and its head.
-
-        Raises:
-            TrainingError: the encoder has no backbone to predict words.
-            EncoderError: the tokenizer has no [MASK].
-        """
-        self.pairs = pairs
-        self._backbone = backbone_of(encoder)
-        self._words = MaskedWordLoss(self._backbone, seed=seed)
-        self._token_budget = group_tokens or TOKEN_BUDGET
-        self.module: nn.Module = nn.ModuleDict({"encoder": encoder.module, "words": self._words})
-
-    def batch(self, step: int) -> WordBatch:
-        """See `Task.batch`; a document without a token is left out.
-
-        Raises:
-            TrainingError: all documents of the step were left out.
-        """
-        pairs, rng = self.pairs, step_generator(self.pairs.seed, step)
-        read = pairs.draw(step, pairs.batch_size, lambda position: pairs.stretch(pairs.documents[position], rng))
-        return WordBatch(tuple(read), int(rng.integers(2**62)))
-
-    def n_tokens(self, batch: WordBatch) -> int:
-        """See `Task.n_tokens`."""
-        return sum(len(ids) for document in batch.documents for ids in document.token_ids)
-
-    def backward(self, batch: WordBatch, backward: Backward) -> Mapping[str, float]:
-        """See `Task.backward`."""
-        loss = self._words.backward(
-            self._backbone,
-            [ids for document in batch.documents for ids in document.token_ids],
-            backward,
-            weight=1.0,
-            token_budget=self._token_budget,
-            seed=batch.seed,
+        raise TrainingError(
+            f"an encoder of kind {encoder.kind!r} has no backbone that guesses words; set mlm_weight to 0"
         )
-        return {"loss": loss}
+    return backbone
 
 
 class Objective(StrEnum):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # As `indexer.training.OBJECTIVES` and `NewKind` have them: `--help` loads no torch.
 PAIRS = ("pairs", "sections", "text-pairs")
-ALONE = ("docsplit", "docsplit-paper", "crop_half", "contriever", "ict", "simcse", "ct", "words", "smith")
+ALONE = ("docsplit", "docsplit-paper", "crop_half", "contriever", "ict", "simcse", "ct", "smith")
 KINDS = ("smith", "smith-short", "matchbert", "colde", "tde", "longformer", "bigbird")
 
 
@@ -54,7 +54,7 @@ def _list_settings(context: click.Context, _parameter: click.Parameter, is_wante
     default="pairs",
     show_default=True,
     help="On pairs: pairs (any encoder), sections (colde), text-pairs (tde). On documents alone: docsplit, crop_half, "
-    "contriever, ict, simcse (two views of a document), ct (contrastive tension), words (masked words), smith.",
+    "contriever, ict, simcse (two views of a document), ct (contrastive tension), smith.",
 )
 @click.option(
     "--encoder",

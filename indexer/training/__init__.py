@@ -13,7 +13,6 @@ from indexer.training.recipe import (
     TensionObjective,
     TextPairsObjective,
     ViewsObjective,
-    WordsObjective,
     recipe_of,
 )
 from indexer.training.run import Trained, train
@@ -34,7 +33,6 @@ __all__ = [
     "TextPairsObjective",
     "Trained",
     "ViewsObjective",
-    "WordsObjective",
     "recipe_of",
     "train",
 ]

@@ -115,16 +115,6 @@ class TensionObjective(Checked):
 
 
 @dataclass(frozen=True)
-class WordsObjective(Checked):
-    """Predicts masked words, as BERT does."""
-
-    name: ClassVar[str] = "words"
-    batch_size: int = setting(32, "documents of a batch", Range(least=2))
-    view_tokens: int = setting(512, "most tokens of a document", COUNT)
-    group_tokens: int | None = setting(None, "most tokens of a backward pass; fewer need less memory", COUNT)
-
-
-@dataclass(frozen=True)
 class SmithObjective(SmithSettings):
     """Predicts masked words and masked sentence blocks, as SMITH does."""
 
@@ -132,13 +122,7 @@ class SmithObjective(SmithSettings):
 
 
 Objective: TypeAlias = (
-    PairsObjective
-    | SectionsObjective
-    | TextPairsObjective
-    | ViewsObjective
-    | TensionObjective
-    | WordsObjective
-    | SmithObjective
+    PairsObjective | SectionsObjective | TextPairsObjective | ViewsObjective | TensionObjective | SmithObjective
 )
 
 
@@ -188,7 +172,6 @@ OBJECTIVES: Mapping[str, Recipe] = {
         trainer=_ALONE,
     ),
     "ct": Recipe(objective=TensionObjective(), trainer=_ALONE),
-    "words": Recipe(objective=WordsObjective(), trainer=_ALONE),
     "smith": Recipe(objective=SmithObjective(), trainer=_ALONE),
 }
 

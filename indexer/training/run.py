@@ -31,7 +31,7 @@ from engine.training.contrastive_pretraining import ContrastivePretraining, Cont
 from engine.training.corpus import CORPUS_FILES, TrainingCorpus, collect, read_training_corpus, readable, segmented
 from engine.training.fine_tuning import FineTuning, Source, few
 from engine.training.history import HISTORY_FILE, MEAN, VALID
-from engine.training.masked_words import SmithPretraining, WordPretraining
+from engine.training.masked_words import SmithPretraining
 from engine.training.pair_tasks import Classes, LabelledPair, PairGraph, SectionContrast, TextPairs
 from engine.training.task import Task
 from engine.training.trainer import Outcome, Step, Trainer, Validation
@@ -148,7 +148,7 @@ def make_task(
 def _alone(
     encoder: TrainableEncoder,
     documents: Sequence[Document],
-    objective: recipes.ViewsObjective | recipes.TensionObjective | recipes.WordsObjective | recipes.SmithObjective,
+    objective: recipes.ViewsObjective | recipes.TensionObjective | recipes.SmithObjective,
     seed: int,
 ) -> Task[Any]:
     """A task over documents without pairs."""
@@ -163,9 +163,6 @@ def _alone(
             return ContrastiveTension(
                 encoder, _pairs(encoder, documents, Sampling.CT, objective, seed), negatives=objective.negatives
             )
-        case recipes.WordsObjective():
-            pairs = _pairs(encoder, documents, Sampling.SIMCSE, objective, seed)
-            return WordPretraining(encoder, pairs, group_tokens=objective.group_tokens, seed=seed)
         case recipes.SmithObjective():
             if not isinstance(encoder, SmithEncoder):
                 raise TrainingError(_unfit("smith", encoder, "a SMITH; make one: --new smith"))
@@ -276,7 +273,7 @@ def _pairs(
     encoder: Encoder,
     documents: Sequence[Document],
     sampling: Sampling,
-    objective: recipes.ViewsObjective | recipes.TensionObjective | recipes.WordsObjective,
+    objective: recipes.ViewsObjective | recipes.TensionObjective,
     seed: int,
 ) -> ViewPairs:
     return ViewPairs(

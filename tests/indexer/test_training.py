@@ -129,7 +129,7 @@ def test_every_objective_trains(objective: str, run: Run, notes: Path, unsplit: 
         "smith": set(map(str, SmithLoss)),
         "docsplit-paper": {"contrastive", "mlm"},
     }
-    usual = set() if objective in ("sections", "ct", "words", "contriever") else {"contrastive"}
+    usual = set() if objective in ("sections", "ct", "contriever") else {"contrastive"}
     assert set(trained.outcome.history.group("loss")) == {"", *losses.get(objective, usual)}
 
 

@@ -31,13 +31,12 @@ from indexer.training import (
     TensionObjective,
     TextPairsObjective,
     ViewsObjective,
-    WordsObjective,
 )
 from indexer.training.start import LongSizes
 
 SETTINGS = [
     *(PairsObjective(), SectionsObjective(), TextPairsObjective()),
-    *(ViewsObjective(), TensionObjective(), WordsObjective(), SmithObjective()),
+    *(ViewsObjective(), TensionObjective(), SmithObjective()),
     *(TrainerSettings(), Start(), NewEncoder(NewKind.TDE), Recipe()),
     *(SmithConfig(), ColdeConfig(), TdeConfig(), MeanConfig(), LongSizes()),
 ]

@@ -1,8 +1,7 @@
-"""Masked words: masking, the head, the loss and the pretraining by it."""
+"""Masked words, their head and their loss; and the losses of the other objectives."""
 
 from __future__ import annotations
 
-import copy
 import math
 from math import exp, log
 from pathlib import Path
@@ -32,15 +31,11 @@ from engine.training.masked_words import (
     IGNORED,
     MaskedWordHead,
     MaskedWordLoss,
-    WordBatch,
-    WordPretraining,
     choose_by_chance,
     choose_by_count,
     mask_words,
     maskable,
 )
-from engine.training.task import Task
-from engine.training.views import Sampling, ViewPairs
 from tests.fakes import make_document
 from tests.training.made import supervised_contrastive_by_hand
 
@@ -225,38 +220,6 @@ def test_embeddings_of_another_width_are_refused(bert_folder: Path, tmp_path: Pa
     AlbertModel(config).save_pretrained(tmp_path)
     with pytest.raises(TrainingError, match="are 16 wide, its states 32; train without masked words"):
         MaskedWordLoss(Backbone(tmp_path, device="cpu", dtype=torch.float32))
-
-
-TEXT = "The quick brown fox jumps over the lazy dog. We search long documents in every house. "
-
-
-def make(encoder: MeanEncoder, *texts: str) -> WordPretraining:
-    documents = [make_document(f"d{number}", text) for number, text in enumerate(texts)]
-    pairs = ViewPairs(encoder, documents, Sampling.SIMCSE, batch_size=len(texts), max_tokens=24)
-    return WordPretraining(encoder, pairs)
-
-
-def test_a_batch_holds_runs_of_chunks_within_the_limit(mean_encoder: MeanEncoder) -> None:
-    task: Task[WordBatch] = make(copy.deepcopy(mean_encoder), TEXT * 4, TEXT, " ")
-    batch = task.batch(3)
-    assert batch == task.batch(3) != task.batch(4)
-    assert len(batch.documents) == 2  # one is blank
-    sizes = [sum(map(len, document.token_ids)) for document in batch.documents]
-    assert max(sizes) <= 24 and task.n_tokens(batch) == sum(sizes)
-    with pytest.raises(TrainingError, match=r"^the 2 documents of step 0 have no text that can be read$"):
-        make(mean_encoder, " ", " ").batch(0)
-
-
-@pytest.mark.slow
-def test_words_are_learned(mean_encoder: MeanEncoder) -> None:
-    task = make(copy.deepcopy(mean_encoder), TEXT, TEXT)
-    optimizer = torch.optim.AdamW(task.module.parameters(), lr=3e-3)
-    losses = []
-    for step in range(40):
-        optimizer.zero_grad()
-        losses.append(task.backward(task.batch(step), torch.Tensor.backward)["loss"])
-        optimizer.step()
-    assert sum(losses[-10:]) < 0.8 * sum(losses[:10])
 
 
 SEEDS = st.integers(0, 10_000)
