@@ -1,4 +1,4 @@
-"""A training corpus: documents, their pairs by judgments or labels, and documents that must not be drawn."""
+"""A training corpus: documents, their pairs, and documents that must not be drawn."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import csv
 import hashlib
 import json
 import re
-from collections import ChainMap
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TypeAlias
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError, TrainingError
 from engine.readers import Unreadable, read_file
-from engine.text.document import Document, Scalar
+from engine.text.document import Document
 
 Judgments: TypeAlias = Mapping[str, Mapping[str, int]]  # query id -> target id -> relevance; 0 or less is not relevant
 
@@ -95,72 +94,6 @@ def _are_ids(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-class Fellows(Mapping[str, int]):
-    """The other documents that share a label with a document, each of relevance 1.
-
-    All documents of a label use the same mapping of its members, so a label of n documents
-    costs memory for n entries; pairs would cost n (n - 1).
-    """
-
-    def __init__(self, doc_id: str, members: Mapping[str, int], n_members: int) -> None:
-        """View `members` without `doc_id`, which is one of its `n_members`."""
-        self._doc_id = doc_id
-        self._members = members
-        self._n = n_members - 1
-
-    def __getitem__(self, doc_id: str) -> int:
-        if doc_id == self._doc_id:
-            raise KeyError(doc_id)
-        return self._members[doc_id]
-
-    def __contains__(self, doc_id: object) -> bool:
-        return doc_id != self._doc_id and doc_id in self._members
-
-    def __iter__(self) -> Iterator[str]:
-        return (doc_id for doc_id in self._members if doc_id != self._doc_id)
-
-    def __len__(self) -> int:
-        return self._n
-
-
-def pairs_by_label(documents: Iterable[Document], label: str) -> Judgments:
-    """Pair each document with all others that have one of its labels.
-
-    Returns:
-        The `Fellows` of each document that shares a label with another.
-
-    Raises:
-        TrainingError: no two documents share a label.
-    """
-    members: dict[Scalar, dict[str, int]] = {}
-    labels: dict[str, tuple[Scalar, ...]] = {}
-    for document in documents:
-        labels[document.doc_id] = _labels(document, label)
-        for one in labels[document.doc_id]:
-            members.setdefault(one, {})[document.doc_id] = 1
-    shared = {value: _members_of([members[name] for name in value]) for value in set(labels.values())}
-    pairs = {doc_id: Fellows(doc_id, *shared[values]) for doc_id, values in labels.items() if shared[values][1] > 1}
-    if not pairs:
-        raise TrainingError(
-            f"no two of {len(labels)} documents share a value of the metadata field {label!r} "
-            f"({sum(map(bool, labels.values()))} have one); name a field that they share, or give them train_pairs.tsv"
-        )
-    return pairs
-
-
-def _labels(document: Document, label: str) -> tuple[Scalar, ...]:
-    value = document.metadata.get(label)
-    return tuple(dict.fromkeys(item for item in (value if isinstance(value, list) else [value]) if item is not None))
-
-
-def _members_of(classes: list[dict[str, int]]) -> tuple[Mapping[str, int], int]:
-    """The members of several labels, and the number of different members."""
-    if len(classes) == 1:
-        return classes[0], len(classes[0])
-    members = ChainMap(*classes)
-    return members, len(members)
-
-
 CORPUS_FILES = ("corpus.jsonl", "corpus.jsonl.gz")
 _LICENCE = re.compile(r"^#+ Licen[cs]e\s*\n+(.+?)(?:\n\n|\n#|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -194,7 +127,7 @@ class TrainingCorpus:
         return [doc_id for doc_id in self.documents if doc_id not in self.held_out]
 
 
-def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = None) -> TrainingCorpus:
+def read_training_corpus(folder: Path, *, suffix: str = "") -> TrainingCorpus:
     """Read a folder in the layout of the benchmarks.
 
         corpus.jsonl[.gz]       documents, one a line; see `engine.readers.jsonl`
@@ -219,7 +152,7 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
     splits = read_splits(splits_file) if splits_file.exists() else {}
     held_out = frozenset(query_id for name in splits if name != "train" for query_id in splits[name])
     pairs_file = folder / f"train_pairs{suffix}.tsv"
-    pairs = _pairs(pairs_file, documents, held_out, label)
+    pairs = _pairs(pairs_file, documents, held_out)
     qrels = folder / f"qrels{suffix}.tsv"
     judged = _relevant(read_judgments(qrels)) if qrels.exists() else {}
     readme = folder / "README.md"
@@ -228,7 +161,7 @@ def read_training_corpus(folder: Path, *, suffix: str = "", label: str | None = 
         name=folder.resolve().name,
         documents=documents,
         pairs=pairs,
-        related={query_id: _joined(targets, judged.get(query_id, {})) for query_id, targets in pairs.items()},
+        related={query_id: {**judged.get(query_id, {}), **targets} for query_id, targets in pairs.items()},
         held_out=held_out,
         valid={name: judged[name] for name in splits.get("valid", ()) if name in documents and name in judged},
         n_unreadable=n_unreadable,
@@ -267,16 +200,11 @@ def _relevant(judged: Judgments) -> Judgments:
     return {query_id: targets for query_id, targets in relevant.items() if targets}
 
 
-def _joined(fellows: Mapping[str, int], judged: Mapping[str, int]) -> Mapping[str, int]:
-    # `own` is not copied: the documents of a class share one mapping.
-    return ChainMap(fellows, dict(judged)) if judged else fellows  # type: ignore[arg-type]
-
-
-def _pairs(path: Path, documents: Mapping[str, Document], held_out: frozenset[str], label: str | None) -> Judgments:
+def _pairs(path: Path, documents: Mapping[str, Document], held_out: frozenset[str]) -> Judgments:
     """Pairs of two documents of the corpus, none of them a query of valid or test."""
-    drawable = {doc_id: document for doc_id, document in documents.items() if doc_id not in held_out}
     if not path.exists():
-        return {} if label is None else pairs_by_label(drawable.values(), label)
+        return {}
+    drawable = documents.keys() - held_out
     relevant = _relevant(read_judgments(path))
     pairs = {
         query_id: {target: grade for target, grade in targets.items() if target in drawable}

@@ -49,15 +49,6 @@ class Negatives(StrEnum):
 
 
 @dataclass(frozen=True)
-class OnPairs(Checked):
-    """Settings of all objectives on pairs."""
-
-    label: str | None = setting(
-        None, "metadata field; documents that share a value are pairs, if the corpus has no pairs"
-    )
-
-
-@dataclass(frozen=True)
 class Mining(Checked):
     """Settings of objectives that read hard negatives."""
 
@@ -67,7 +58,7 @@ class Mining(Checked):
 
 
 @dataclass(frozen=True)
-class PairsObjective(OnPairs, Mining, FineTuningSettings):
+class PairsObjective(Mining, FineTuningSettings):
     """Ranks the targets of each query above the other documents of a batch."""
 
     name: ClassVar[str] = "pairs"
@@ -76,14 +67,17 @@ class PairsObjective(OnPairs, Mining, FineTuningSettings):
 
 
 @dataclass(frozen=True)
-class SectionsObjective(OnPairs, ContrastSettings):
+class SectionsObjective(ContrastSettings):
     """Draws together the sections of each document and of the documents that belong with it, as CoLDE does."""
 
     name: ClassVar[str] = "sections"
+    label: str | None = setting(
+        None, "metadata field; documents that share a value are a class, if the corpus has no pairs"
+    )
 
 
 @dataclass(frozen=True)
-class TextPairsObjective(OnPairs, Mining, TextPairsSettings):
+class TextPairsObjective(Mining, TextPairsSettings):
     """Distinguishes texts that match from texts that do not, sentence by sentence and by topics, as TDE does."""
 
     name: ClassVar[str] = "text-pairs"
@@ -146,7 +140,7 @@ class Recipe(Checked):
     @property
     def needs_pairs(self) -> bool:
         """Whether documents alone are not enough for the objective."""
-        return isinstance(self.objective, OnPairs)
+        return isinstance(self.objective, PairsObjective | SectionsObjective | TextPairsObjective)
 
     def __post_init__(self) -> None:
         super().__post_init__()

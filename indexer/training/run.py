@@ -324,7 +324,7 @@ def place_of(corpus: Given) -> Place:
     return Path(path), suffix
 
 
-def read_with_pairs(sources: Sequence[Given], *, label: str | None, needs_pairs: bool = True) -> list[TrainingCorpus]:
+def read_with_pairs(sources: Sequence[Given], *, needs_pairs: bool = True) -> list[TrainingCorpus]:
     """Read folders in the layout of the benchmarks.
 
     Args:
@@ -341,7 +341,7 @@ def read_with_pairs(sources: Sequence[Given], *, label: str | None, needs_pairs:
                 f"{path} {state}; pairs are read from a folder with {CORPUS_FILES[0]} and train_pairs.tsv, "
                 "and --objective docsplit learns from documents alone"
             )
-    corpora = [read_training_corpus(path, suffix=suffix, label=label) for path, suffix in places]
+    corpora = [read_training_corpus(path, suffix=suffix) for path, suffix in places]
     for (path, suffix), corpus in zip(places, corpora, strict=True):
         if needs_pairs and not corpus.pairs:
             raise TrainingError(_lacks_pairs(path, suffix))
@@ -353,8 +353,7 @@ def _lacks_pairs(path: Path, suffix: str) -> str:
     mend = (
         f"name one of its tasks: {path}:{others[0]}"
         if others and others != [""]
-        else "add that file, name a metadata field (--set label=FIELD), or learn from the documents alone: "
-        "--objective docsplit"
+        else "add that file, or learn from the documents alone: --objective docsplit"
     )
     return f"{path} has no train_pairs{suffix}.tsv, so no pairs to learn from; {mend}"
 
@@ -508,10 +507,10 @@ def train(
 
 def _read(corpora: Sequence[Given], recipe: recipes.Recipe) -> list[TrainingCorpus]:
     objective = recipe.objective
-    if not isinstance(objective, recipes.OnPairs):
+    if not recipe.needs_pairs:
         return read_documents(corpora)
     has_classes = isinstance(objective, recipes.SectionsObjective) and objective.label is not None
-    return read_with_pairs(corpora, label=None if has_classes else objective.label, needs_pairs=not has_classes)
+    return read_with_pairs(corpora, needs_pairs=not has_classes)
 
 
 def check_start(out: Path, encoder: str, device: str | None) -> None:

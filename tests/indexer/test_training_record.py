@@ -80,7 +80,7 @@ def test_the_same_recipe_continues_the_run_also_with_settings_that_do_not_affect
         (replace(BEGUN, corpora={"papers": "cccc", "rfc": "bbbb"}), "checksum of papers aaaa, not cccc"),
         (changed(queries=24), "queries 20, not 24"),
         (changed(learning_rate=1e-5, steps=600), "steps 300, not 600; learning rate 3e-05, not 1e-05"),
-        (changed(label="topic", seed=1), "label none, not topic; seed 0, not 1"),
+        (changed(frozen_layers=2, seed=1), "frozen layers 0, not 2; seed 0, not 1"),
         (replace(BEGUN, settings=settings_of(Recipe(objective=SectionsObjective()))), "objective pairs, not s"),
     ],
 )

@@ -89,20 +89,13 @@ def test_a_missing_package_or_device_is_found_at_once(tmp_path: Path, monkeypatc
 def test_a_task_is_named_by_the_suffix_of_its_files_and_a_colon_in_a_folder_is_none(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "papers", suffix="_citation")
     assert place_of(f"{folder}:_citation") == (folder, "_citation")
-    (corpus,) = read_with_pairs([f"{folder}:_citation"], label=None)
+    (corpus,) = read_with_pairs([f"{folder}:_citation"])
     assert corpus.name == "papers" and corpus.n_pairs == 28
     folder = write_corpus(tmp_path / "a:b")
     assert place_of(folder) == (folder, "")
     folder = write_corpus(write_corpus(tmp_path / "papers"), suffix="_citation")
-    corpora = read_with_pairs([folder, f"{folder}:_citation"], label=None)
+    corpora = read_with_pairs([folder, f"{folder}:_citation"])
     assert [corpus.name for corpus in corpora] == ["papers", "papers_citation"]
-
-
-def test_labels_stand_in_for_pairs_where_they_are_needed(tmp_path: Path) -> None:
-    folder = write_corpus(tmp_path / "papers", has_pairs=False)
-    (corpus,) = read_with_pairs([folder], label="topic")
-    assert corpus.n_pairs == 28
-    assert not read_with_pairs([folder], label=None, needs_pairs=False)[0].pairs
 
 
 @pytest.mark.parametrize("name", ["notes.jsonl", "notes.jsonl.gz"])
@@ -145,29 +138,26 @@ def test_the_checksum_of_documents_is_that_of_their_text(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("names", "label", "message"),
+    ("names", "message"),
     [
-        ("one/papers other/papers", None, "2 corpora have the name 'papers': {0} and {1}; name each once, or rename a"),
-        ("mean", None, "a corpus cannot have the name 'mean', which stands for the mean of all; rename it"),
+        ("one/papers other/papers", "2 corpora have the name 'papers': {0} and {1}; name each once, or rename a"),
+        ("mean", "a corpus cannot have the name 'mean', which stands for the mean of all; rename it"),
         (
             "papers",
-            None,
-            "{0} has no train_pairs.tsv, so no pairs to learn from; add that file, name a metadata field (--set "
-            "label=FIELD), or learn from the documents alone: --objective docsplit",
+            "{0} has no train_pairs.tsv, so no pairs to learn from; add that file, or learn from the documents alone: "
+            "--objective docsplit",
         ),
-        ("citing", None, "{0} has no train_pairs.tsv, so no pairs to learn from; name one of its tasks: {0}:_citation"),
-        ("papers", "colour", "no two of 22 documents share a value of the metadata field 'colour'"),
+        ("citing", "{0} has no train_pairs.tsv, so no pairs to learn from; name one of its tasks: {0}:_citation"),
         (
             "absent",
-            None,
             "{0} does not exist; pairs are read from a folder with corpus.jsonl and train_pairs.tsv, and --objective "
             "docsplit learns from documents alone",
         ),
-        ("papers/corpus.jsonl", None, "{0} is a file; pairs are read from a folder"),
+        ("papers/corpus.jsonl", "{0} is a file; pairs are read from a folder"),
     ],
 )
 def test_a_corpus_without_pairs_or_without_a_name_of_its_own_is_refused(
-    tmp_path: Path, names: str, label: str | None, message: str
+    tmp_path: Path, names: str, message: str
 ) -> None:
     paths = [tmp_path / name for name in names.split()]
     for folder in ("one/papers", "other/papers", "mean"):
@@ -175,7 +165,7 @@ def test_a_corpus_without_pairs_or_without_a_name_of_its_own_is_refused(
     write_corpus(tmp_path / "papers", has_pairs=False)
     write_corpus(tmp_path / "citing", suffix="_citation")
     with pytest.raises(TrainingError) as raised:
-        read_with_pairs(paths, label=label)
+        read_with_pairs(paths)
     assert str(raised.value).startswith(message.format(*paths))
 
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tracemalloc
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.errors import TrainingError
-from engine.text.document import Document, MetadataValue
 from engine.training.corpus import (
-    pairs_by_label,
     read_judgments,
     read_splits,
     read_training_corpus,
@@ -45,10 +40,9 @@ def test_pairs_come_from_train_pairs_and_relations_from_the_qrels_too(tmp_path: 
     assert corpus.related == {"a": {"b": 2, "c": 1, "f": 1}, "d": {"e": 1}}
 
 
-def test_a_file_of_pairs_takes_precedence_over_a_label_and_bad_pairs_are_dropped(tmp_path: Path) -> None:
+def test_bad_pairs_are_dropped(tmp_path: Path) -> None:
     pairs = {"a": {"a": 1, "b": 1, "c": 0, "e": -1}, "d": {"d": 1}}
     assert read_training_corpus(write_corpus(tmp_path, DOCUMENTS, pairs=pairs)).pairs == {"a": {"b": 1}}
-    assert read_training_corpus(write_corpus(tmp_path, DOCUMENTS, pairs=PAIRS), label="area").pairs == PAIRS
 
 
 def test_queries_of_other_splits_are_in_no_pair_as_query_or_target(tmp_path: Path) -> None:
@@ -75,23 +69,6 @@ def test_the_files_of_a_task_are_found_by_their_suffix(tmp_path: Path) -> None:
     corpus = read_training_corpus(tmp_path, suffix="_citing")
     assert (corpus.pairs, corpus.valid, corpus.held_out) == ({"b": {"c": 1}}, {"f": {"a": 1}}, {"f"})
     assert read_training_corpus(tmp_path).pairs == PAIRS
-
-
-def test_a_label_makes_pairs_of_documents_that_are_not_held_out(tmp_path: Path) -> None:
-    splits = {"train": [], "valid": ["e"]}
-    qrels = {"e": {"f": 1}, "d": {"a": 1}}
-    folder = write_corpus(tmp_path, DOCUMENTS, qrels=qrels, splits=splits)
-    corpus = read_training_corpus(folder, label="area")
-    assert {one: dict(found) for one, found in corpus.pairs.items()} == {
-        "a": {"b": 1, "c": 1},
-        "b": {"a": 1, "c": 1},
-        "c": {"a": 1, "b": 1},
-        "d": {"f": 1},
-        "f": {"d": 1},
-    }
-    assert corpus.n_pairs == 8
-    assert dict(corpus.related["d"]) == {"f": 1, "a": 1}
-    assert corpus.related["a"] is corpus.pairs["a"]  # a copy for each would be quadratic
 
 
 def test_unreadable_documents_are_counted_and_the_rest_is_read(tmp_path: Path) -> None:
@@ -249,70 +226,3 @@ def test_splits_and_requested_judgments_are_read_in_order(tmp_path: Path) -> Non
     assert read_splits(tmp_path / "splits.json") == {"train": ["a", "b"], "valid": []}
     path = judgments(tmp_path, "query_id\tdoc_id\na\tb\nc\td\n")
     assert list(read_judgments(path, ["c", "z", "a"]).items()) == [("c", {"d": 1}), ("z", {}), ("a", {"b": 1})]
-
-
-def labelled(*values: MetadataValue) -> list[Document]:
-    return [
-        make_document(str(number), "text", metadata={} if value is None else {"label": value})
-        for number, value in enumerate(values)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        (["x", "y", "x", None, "x", "z"], {"0": {"2": 1, "4": 1}, "2": {"0": 1, "4": 1}, "4": {"0": 1, "2": 1}}),
-        ([["x", "y"], ["y"], "x", ["z", "z"]], {"0": {"2": 1, "1": 1}, "1": {"0": 1}, "2": {"0": 1}}),
-    ],
-    ids=["the same value", "an item of a list"],
-)
-def test_documents_that_share_a_label_are_pairs(
-    values: list[MetadataValue], expected: dict[str, dict[str, int]]
-) -> None:
-    pairs = pairs_by_label(labelled(*values), "label")
-    assert {query: dict(targets) for query, targets in pairs.items()} == expected
-
-
-@given(st.lists(st.one_of(st.none(), st.integers(0, 3), st.lists(st.integers(0, 3), max_size=3)), max_size=9))
-def test_pairs_are_those_found_one_by_one(values: list[MetadataValue]) -> None:
-    documents = labelled(*values)
-    sets = [set(value if isinstance(value, list) else [value]) - {None} for value in values]
-    expected = {
-        str(one): {str(other) for other in range(len(sets)) if other != one and sets[one] & sets[other]}
-        for one in range(len(sets))
-    }
-    expected = {one: found for one, found in expected.items() if found}
-    if not expected:
-        with pytest.raises(TrainingError):
-            pairs_by_label(documents, "label")
-        return
-    pairs = pairs_by_label(documents, "label")
-    assert {one: set(found) for one, found in pairs.items()} == expected
-    for one, found in pairs.items():
-        assert len(found) == len(list(found)) == len(expected[one])
-        assert one not in found
-        assert all((str(other) in found) == (str(other) in expected[one]) for other in range(len(sets)))
-        with pytest.raises(KeyError):
-            found[one]
-
-
-def test_classes_by_label_keep_the_order_of_documents_and_one_that_no_two_share_is_refused() -> None:
-    pairs = pairs_by_label(labelled(["x", "y"], "y", "x", "y"), "label")
-    assert [list(pairs[one]) for one in "012"] == [["1", "3", "2"], ["0", "3"], ["0"]]
-    with pytest.raises(TrainingError) as raised:
-        pairs_by_label(labelled("x", "y", None), "label")
-    assert str(raised.value) == (
-        "no two of 3 documents share a value of the metadata field 'label' (2 have one); name a field that they "
-        "share, or give them train_pairs.tsv"
-    )
-
-
-def test_memory_grows_with_the_documents_of_a_class_and_not_with_its_pairs() -> None:
-    documents = labelled(*["x"] * 10_000)
-    tracemalloc.start()
-    pairs = pairs_by_label(documents, "label")
-    n_pairs = sum(len(found) for found in pairs.values())
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert n_pairs == 10_000 * 9_999
-    assert peak < 1000 * len(documents)  # bytes; an entry a pair would be 10 GB

@@ -109,16 +109,6 @@ def test_queries_of_valid_and_test_are_in_no_batch(mean_encoder: MeanEncoder, co
     assert seen == set(IDS[8:])
 
 
-def test_a_document_of_a_class_is_drawn_with_another_of_its_class(mean_encoder: MeanEncoder, tmp_path: Path) -> None:
-    corpus = read_training_corpus(write_corpus(tmp_path, DOCUMENTS), label="topic")
-    task = FineTuning(mean_encoder, [Source(corpus, RandomRuns(1, 1))], SMALL)
-    for step in range(20):
-        batch = task.batch(step).pairs
-        queries, targets = ids(batch)
-        is_same_class = np.array([[one != two and one[-1] == two[-1] for two in targets] for one in queries])
-        assert np.array_equal(batch.positives, is_same_class) and is_same_class.any(axis=1).all()
-
-
 def test_documents_without_a_token_are_left_out_of_batches(mean_encoder: MeanEncoder) -> None:
     class Strict(NextDocuments):
         def __call__(self, query_id: str) -> Sequence[str]:
