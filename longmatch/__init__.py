@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # without loading `typing`: an interrupt here has no handler yet
 
 if TYPE_CHECKING:
     from engine.errors import EngineError

@@ -6,6 +6,7 @@ Each command opens an index, calls one function and prints the result. INDEX com
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -18,7 +19,7 @@ from engine.environment import refuse_windows
 from engine.errors import EngineError, faults_named
 from engine.text.cleaning import safe
 from indexer.cli.options import TYPED, OrderedGroup
-from indexer.cli.terminal import LOG_OPTION, json_log
+from indexer.cli.terminal import LOG_OPTION, Interrupted, json_log
 
 _COMMANDS = {  # the module of each, and its line in the list, which is shown without loading the module
     "index": ("index", "Create or update an index from files and folders."),
@@ -50,7 +51,7 @@ class _Commands(OrderedGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments as they were typed, for reports that state their command."""
         ctx.meta[TYPED] = tuple(args)
-        with _safe_messages():
+        with _clean_errors():
             return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -66,6 +67,7 @@ class _Commands(OrderedGroup):
                 return super().main(given, *rest, **options)
             finally:
                 if args is None:
+                    signal.signal(signal.SIGINT, signal.SIG_DFL)
                     gc.freeze()  # the process ends, and would search all its objects for garbage
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
@@ -74,20 +76,19 @@ class _Commands(OrderedGroup):
         sys.modules.setdefault(_UNUSED, None)  # type: ignore[arg-type]  # what cannot be imported
         try:
             refuse_windows()
-            with _safe_messages(), faults_named():
+            with _clean_errors(), faults_named():
                 return super().invoke(ctx)
         except EngineError as error:
             raise click.ClickException(safe(str(error))) from error
-        except KeyboardInterrupt:
-            message = "interrupted; committed documents are safe, run the same command to continue"
-            raise click.ClickException(message) from None
 
 
 @contextmanager
-def _safe_messages() -> Iterator[None]:
-    """Make the messages of wrong usage safe: they repeat what was typed."""
+def _clean_errors() -> Iterator[None]:
+    """Print an interrupt as an error, and make the messages of wrong usage safe: they repeat what was typed."""
     try:
         yield
+    except KeyboardInterrupt:
+        raise Interrupted("committed documents are safe, run the same command to continue") from None
     except click.exceptions.NoArgsIsHelpError:
         raise  # its message is the help, of many lines
     except click.ClickException as error:
@@ -121,5 +122,5 @@ class _OnDemand(Mapping[str, click.Command]):
 def main() -> None:
     """Find long documents with long documents, and see why.
 
-    Exit status: 0 done, 1 error, 2 wrong usage, 3 done but some documents failed.
+    Exit status: 0 done, 1 error, 2 wrong usage, 3 done but some documents failed, 130 interrupted.
     """

@@ -38,6 +38,19 @@ _STYLES = {  # of rich
 }
 
 
+class Interrupted(click.ClickException):
+    """The error after Ctrl-C, with a shell's exit status for SIGINT.
+
+    Args:
+        state: what is kept, and how to continue.
+    """
+
+    exit_code = 130
+
+    def __init__(self, state: str) -> None:
+        super().__init__(f"interrupted; {state}")
+
+
 def has_styles() -> bool:
     """Whether standard output shows bold and colours: a terminal that is not dumb, and no NO_COLOR."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):

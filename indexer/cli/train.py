@@ -13,7 +13,7 @@ import click
 
 from engine.report.lines import megabytes
 from indexer.cli.options import FOLDER
-from indexer.cli.terminal import TrainingProgress, echo, echo_text
+from indexer.cli.terminal import Interrupted, TrainingProgress, echo, echo_text
 
 if TYPE_CHECKING:
     from indexer.training import Trained
@@ -157,7 +157,7 @@ def resumable(out: Path) -> Iterator[None]:
         step = reached_step(out / RUN_FOLDER)
         restart = "starts from the beginning, because no checkpoint was saved yet"
         next_step = restart if step is None else f"continues after step {step:,}"
-        raise click.ClickException(f"interrupted; the same command {next_step}") from None
+        raise Interrupted(f"the same command {next_step}") from None
 
 
 def print_trained(trained: Trained) -> None:

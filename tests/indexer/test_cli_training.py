@@ -131,6 +131,7 @@ def test_an_interrupt_reports_the_step_after_which_the_same_command_continues(
     with pytest.raises(click.ClickException) as raised, resumable(tmp_path / "out"):
         raise KeyboardInterrupt
     assert raised.value.message == "interrupted; the same command continues after step 2"
+    assert raised.value.exit_code == 130
 
 
 def test_the_recorded_command_has_no_folders_of_the_machine() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -84,3 +85,26 @@ def test_a_command_on_a_cpu_does_not_import_torch(bert_folder: Path, tmp_path: P
     commands = ["index", "fox.lm", "fox.txt", "--encode", "all", *encoder], ["compare", "fox.txt", "fox.txt", *encoder]
     _, (_, imported) = run(tmp_path, *commands)
     assert {"torch", "transformers"}.isdisjoint(imported)
+
+
+_SAFE = "committed documents are safe, run the same command to continue"
+_INTERRUPTED = """
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, *rest):
+        if name == sys.argv[2]:
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+from longmatch.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("module", "status"), [("indexer.cli.options", -signal.SIGINT), ("indexer.cli.show", 130)])
+def test_an_interrupt_while_the_command_is_loaded_prints_no_traceback(module: str, status: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _INTERRUPTED, "show", module]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert done.stderr == ("" if status < 0 else f"Error: interrupted; {_SAFE}\n")
