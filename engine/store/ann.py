@@ -97,7 +97,12 @@ class AnnIndex:
 
     def write(self, path: Path) -> Checksum:
         """Write the index durably; the catalog names the file afterwards."""
-        return write_durably(path, lambda unfinished: faiss.write_index(self._index, str(unfinished)))
+
+        def write_to(unfinished: Path) -> None:
+            with unfinished.open("wb") as file:  # FAISS's own files hide the system's error, such as a full disk
+                faiss.write_index(self._index, faiss.PyCallbackIOWriter(file.write))  # type: ignore[attr-defined]
+
+        return write_durably(path, write_to)
 
     @classmethod
     def open(

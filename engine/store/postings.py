@@ -81,11 +81,6 @@ class Postings:
             of_block[:] = block.scores(query, len(of_block))
         return estimates
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of the file without its header."""
-        return int(sum(array.nbytes for array in self._tensors().values()))
-
     def _tensors(self) -> dict[str, NDArray[Any]]:
         tensors: dict[str, NDArray[Any]] = {"ids": self.ids, "block_documents": np.array([self.block_documents])}
         for kind in _KINDS:

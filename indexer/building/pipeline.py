@@ -27,7 +27,6 @@ from engine.text.document import Document
 from engine.words.counts import WordTables
 from indexer.building.corpus import full_source, is_another_file, is_gone, of_another_file, repeated
 from indexer.building.report import Activity, BuildReport
-from indexer.generation.resources import commit_bytes, room_for
 from indexer.reading.reader import OCR_PAGES
 
 
@@ -146,8 +145,7 @@ class Pipeline:
                     documents.append(document)
             if encoded:
                 ids, rows, words = list(encoded), list(encoded.values()), self.writer.count_words(documents)
-                with room_for(self.writer.folder, commit_bytes([], rows, words), f"vectors of {len(ids):,} documents"):
-                    self.report.n_encoded += self.writer.add_vectors(ids, rows, words)
+                self.report.n_encoded += self.writer.add_vectors(ids, rows, words)
                 self.report.encode_seconds += seconds
                 self._count(rows)
             self.report.seconds = before + time.perf_counter() - started
@@ -237,10 +235,7 @@ class Pipeline:
         group, words = batch
         documents = [prepared.document for prepared in group]
         encoded = self._vectors(group)
-        needed = commit_bytes(documents, encoded, words)
-        with room_for(self.writer.folder, needed, f"a batch of {len(documents):,} documents"):
-            ids = self.writer.commit(list(zip(documents, encoded, strict=True)), words)
-        self._seen.update(ids)
+        self._seen.update(self.writer.commit(list(zip(documents, encoded, strict=True)), words))
         self._landed.extend(document.doc_id for document in documents)
         n_replaced = sum(prepared.is_replacement for prepared in group)
         self.report.n_added += len(documents) - n_replaced

@@ -26,7 +26,7 @@ from indexer.building.builder import check_number, is_free, write_empty
 from indexer.building.pipeline import unencoded
 from indexer.generation import generations
 from indexer.generation.reference import refresh_reference
-from indexer.generation.resources import AUTO, folder_bytes, refuse_growth
+from indexer.generation.resources import AUTO
 
 _CHUNKS_AT_ONCE = 16_384  # copied into one shard; 25 MB at width 384
 _DOCUMENTS_AT_ONCE = 1_024
@@ -59,20 +59,18 @@ def partition(
         QueryError: the number is out of range.
         IndexMismatch: there is no index, or `out` is not empty.
         IndexDamaged: a shard is damaged; repair first.
-        BudgetExceeded: the disk does not hold the copy.
+        BudgetExceeded: the disk is full; nothing is left of the copy.
     """
     source, out = Path(path), Path(out)
     check_number(n_partitions)
     if not is_free(out):
         raise IndexMismatch(f"{out} is there already; name a new folder")
-    with open_snapshot(source) as snapshot:
-        refuse_growth(out, folder_bytes(source))
-        with appearing(out) as folder:
-            if n_partitions > 1:
-                assert snapshot.language is not None
-                write_empty(folder, n_partitions, snapshot.language, _encoder(snapshot, words_alone))
-            with open_writers(folder) as writers:
-                return _copied(snapshot, writers, source, words_alone, log)
+    with open_snapshot(source) as snapshot, appearing(out) as folder:
+        if n_partitions > 1:
+            assert snapshot.language is not None
+            write_empty(folder, n_partitions, snapshot.language, _encoder(snapshot, words_alone))
+        with open_writers(folder) as writers:
+            return _copied(snapshot, writers, source, words_alone, log)
 
 
 def _copied(

@@ -8,6 +8,7 @@ Compaction rewrites shards without the vectors of removed documents, and joins s
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from itertools import islice
@@ -248,7 +249,7 @@ def publish_generation(
     """Build, measure, and publish a generation over all documents.
 
     Raises:
-        BudgetExceeded: the disk does not hold the generation; nothing changed.
+        BudgetExceeded: the disk is full; nothing changed.
         RecallTooLow: no nprobe reaches the floor; nothing changed.
         IndexMismatch: FAISS cannot build the factory string over these vectors.
     """
@@ -339,14 +340,11 @@ class _Build:
         """Write a FAISS index whose recall is enough, and record it in the catalog."""
         recall, n_queries = self._recall(candidate, before)
         ann, folder = candidate.ann, self.writer.folder
-        with resources.room_for(folder, resources.index_bytes(factory, ann.n_vectors, ann.width), "the FAISS index"):
-            number, path = self.writer.next_generation_file()
-            written = ann.write(path)
-        postings = None
+        number, path = self.writer.next_generation_file()
+        written, postings = ann.write(path), None
         if candidate.postings is not None:
-            with resources.room_for(folder, candidate.postings.n_bytes, "the postings of words"):
-                words = path.with_name(POSTINGS_FILE)
-                postings = words.relative_to(folder).as_posix(), candidate.postings.write(words)
+            words = path.with_name(POSTINGS_FILE)
+            postings = words.relative_to(folder).as_posix(), candidate.postings.write(words)
         generation = {
             "id": number,
             "factory": factory,
@@ -389,7 +387,7 @@ def refresh_word_postings(writer: Writer) -> None:
     The postings are rebuilt when the documents have outgrown them, and withdrawn when few documents lack vectors.
 
     Raises:
-        BudgetExceeded: the disk does not hold the postings; nothing changed.
+        BudgetExceeded: the disk is full; nothing changed.
     """
     if not writer.holds_anything:
         return
@@ -406,8 +404,7 @@ def refresh_word_postings(writer: Writer) -> None:
             if not is_outgrown(there.n_documents, int(np.count_nonzero(covered)), int(np.count_nonzero(~covered))):
                 return
         postings = build_postings(snapshot, without)
-    with resources.room_for(writer.folder, postings.n_bytes, "the postings of words"):
-        writer.publish_word_postings(postings)
+    writer.publish_word_postings(postings)
 
 
 SHARD_CHUNKS = 65_536  # most chunks of a joined shard; 50 MB at width 384
@@ -469,7 +466,7 @@ def join_small_shards(writer: Writer, log: Callable[[str], None] = lambda _: Non
     groups = [group for group in _groups(small) if len(group) > 1]
     # Files that are still mapped keep their place on disk.
     written = sum(sorted(sum(shard.size_bytes for shard in group) for group in groups)[-_GROUPS_AT_ONCE:])
-    if len(small) >= MANY_SHARDS and written <= resources.left_bytes(writer.folder):
+    if len(small) >= MANY_SHARDS and written <= shutil.disk_usage(writer.folder).free:
         _rewrite_all(writer, groups, log)
 
 

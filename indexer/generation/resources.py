@@ -1,4 +1,4 @@
-"""The type and size of a FAISS index, the room on the disk, and the kind of file system of an index.
+"""The type and size of a FAISS index, and the size and kind of file system of a folder.
 
 Never imports FAISS. The kind of a file system is known on Linux only.
 """
@@ -6,18 +6,9 @@ Never imports FAISS. The kind of a file system is known on Linux only.
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-
-from engine.encoders.encoder import EncodedDocument
-from engine.errors import BudgetExceeded
-from engine.report.lines import megabytes
-from engine.text.document import Document
-from engine.words.counts import WordTables
 
 AUTO = "auto"
 SCAN = "scan"  # no FAISS index: queries scan the mapped shards
@@ -110,61 +101,6 @@ def check_factory_option(factory: str, width: int) -> None:
 def folder_bytes(folder: Path) -> int:
     """Size of all files below a folder; 0 where there is none."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-
-
-_SPARE_BYTES = 1 << 24  # left free, so that the catalog can be closed whatever happens
-
-
-def left_bytes(folder: Path) -> int:
-    """Bytes that can still be written to the disk of a folder, which need not exist yet."""
-    there = folder.resolve()
-    while not there.exists():
-        there = there.parent
-    return shutil.disk_usage(there).free - _SPARE_BYTES
-
-
-def refuse_growth(folder: Path, needed_bytes: int) -> None:
-    """Raise `BudgetExceeded` for a run whose files would not fit, before it starts."""
-    left = left_bytes(folder)
-    if needed_bytes > left:
-        raise BudgetExceeded(
-            f"{folder} would grow by {megabytes(needed_bytes)}, the disk leaves {megabytes(max(0, left))}; make room "
-            f"for {megabytes(needed_bytes - left)} more, or index fewer documents"
-        )
-
-
-@contextmanager
-def room_for(folder: Path, needed_bytes: int, what: str) -> Iterator[None]:
-    """A context to write in.
-
-    Raises:
-        BudgetExceeded: there is no room, or there was none when writing failed. Committed data stays.
-    """
-    if needed_bytes > left_bytes(folder):
-        raise _full(folder, needed_bytes, what)
-    try:
-        yield
-    except Exception as error:
-        # SQLite, FAISS and safetensors each raise a different error for a full disk.
-        if left_bytes(folder) + _SPARE_BYTES < needed_bytes:
-            raise _full(folder, needed_bytes, what) from error
-        raise
-
-
-def _full(folder: Path, needed_bytes: int, what: str) -> BudgetExceeded:
-    return BudgetExceeded(
-        f"{what} needs {megabytes(needed_bytes)}, the disk leaves {megabytes(max(0, left_bytes(folder)))}; what was "
-        "committed is safe: make room and run the same command again to go on"
-    )
-
-
-def commit_bytes(documents: Sequence[Document], encoded: Sequence[EncodedDocument], words: WordTables) -> int:
-    """The most bytes that a commit can write: rows in float16, term counts, and texts without compression."""
-    texts = sum(len(document.text.encode()) for document in documents)
-    rows = sum(2 * len(document.document) * (1 + len(document.sections) + len(document.chunks)) for document in encoded)
-    spans = sum(16 * len(document.chunks) for document in encoded)
-    terms = 6 * (len(words.words.terms) + len(words.pairs.terms)) + 16 * words.n_documents
-    return texts + rows + spans + terms
 
 
 MOUNTS = Path("/proc/self/mounts")

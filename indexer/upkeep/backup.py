@@ -18,7 +18,6 @@ from typing import IO, Any
 import xxhash
 
 from engine.errors import (
-    BudgetExceeded,
     IndexBusy,
     IndexDamaged,
     IndexMismatch,
@@ -32,7 +31,6 @@ from engine.store.catalog import CATALOG_FILE, FILE_TABLES, check_file_names, ha
 from engine.store.durable import Checksum, appearing, checksum, fsync_folder, unfinished_folder, write_durably
 
 _DIGEST = "LONGMATCH.xxh3_128"  # the entry of a member's header that holds its checksum
-_EARLIER_LIST = "longmatch-backup.json"  # the first member of the backups of earlier versions
 _ATTEMPTS = 5  # a writer that compacts or publishes deletes files while they are copied
 _BLOCK = 1 << 20
 
@@ -178,7 +176,7 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
         QueryError: there is no such file, or the folder is not empty.
         IndexMismatch: the file is not a backup, holds an index of another format, or a folder is in the way.
         IndexDamaged: the backup is not what was written.
-        BudgetExceeded: the disk has too little room.
+        BudgetExceeded: the disk is full.
     """
     source, folder = Path(file), Path(index)
     if not source.is_file():
@@ -202,11 +200,8 @@ def _unpack(source: Path, folder: Path) -> dict[str, Checksum]:
     try:
         with tarfile.open(source, "r:") as archive:
             members = archive.getmembers()
-            if members and members[0].name == _EARLIER_LIST:
-                raise IndexMismatch(f"{source} is a backup of an earlier longmatch; restore it with that version")
             if not members or members[0].name != CATALOG_FILE or _DIGEST not in members[0].pax_headers:
                 raise IndexMismatch(f"{source} is no backup of an index; make one: longmatch upkeep backup INDEX FILE")
-            _check_room(sum(member.size for member in members), folder.parent)
             for member in members:
                 if not member.isreg() or member.name in files:
                     raise IndexDamaged(f"{source} holds {member.name!r}, which is no file of an index; {_ANOTHER}")
@@ -219,15 +214,6 @@ def _unpack(source: Path, folder: Path) -> dict[str, Checksum]:
 
 
 _ANOTHER = "take another backup"
-
-
-def _check_room(needed: int, place: Path) -> None:
-    free = shutil.disk_usage(place).free
-    if needed > free:
-        raise BudgetExceeded(
-            f"the backup needs {needed / 1e6:,.1f} MB, {place} has {free / 1e6:,.1f} MB left; "
-            "free some space, or name a folder on another disk"
-        )
 
 
 def _written_member(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path, source: Path) -> Checksum:

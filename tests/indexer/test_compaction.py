@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -96,7 +98,7 @@ def test_few_small_shards_are_left_until_there_are_many(folder: Path, corpus: li
 
 
 def test_nothing_is_joined_where_there_is_no_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.generation.resources.left_bytes", lambda _: 1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Mock(free=1000))
     assert join(folder) == []
     assert len(shards(folder)) == 12
 

@@ -9,11 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
 import pytest
 
 import indexer.generation.generations as generation_module
-from engine.errors import BudgetExceeded, RecallTooLow
+from engine.errors import RecallTooLow
 from engine.index import Index
 from engine.search.request import Request
 from engine.store.snapshot import IndexSnapshot
@@ -157,18 +156,6 @@ def test_a_recall_under_the_floor_is_refused_after_a_rebuild_and_the_old_generat
     assert building.startswith("building IVF4,Flat over ")
     with IndexSnapshot(folder) as snapshot:
         assert snapshot.generation_row is not None and snapshot.generation_row.id == 1
-
-
-@pytest.mark.slow
-def test_an_extension_that_the_disk_does_not_hold_is_not_written(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = start("IVF4,Flat")
-    add(folder, DOCUMENTS[60:80])
-    monkeypatch.setattr("indexer.generation.resources.left_bytes", lambda _: 10)
-    with pytest.raises(BudgetExceeded, match="the FAISS index needs"):
-        refresh(folder, "IVF4,Flat")
-    with IndexSnapshot(folder) as snapshot:
-        assert snapshot.generation_row is not None and snapshot.generation_row.id == 1
-        assert np.count_nonzero(snapshot.is_fresh(snapshot.generation_row.through_chunk)) == 20
 
 
 @pytest.mark.parametrize(

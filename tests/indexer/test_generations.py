@@ -10,7 +10,7 @@ import pytest
 
 import indexer.generation.generations as generation_module
 import indexer.generation.generations as recall_module
-from engine.errors import BudgetExceeded, IndexMismatch, RecallTooLow
+from engine.errors import IndexMismatch, RecallTooLow
 from engine.index import Index
 from engine.search.request import Request
 from engine.store.catalog import NamedRow
@@ -117,14 +117,9 @@ def test_the_measured_recall_is_that_of_a_comparison_by_hand(folder: Path, monke
 
 
 @pytest.mark.slow
-def test_a_generation_that_cannot_be_built_or_that_the_disk_does_not_hold_changes_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_generation_that_cannot_be_built_changes_nothing(folder: Path) -> None:
     with pytest.raises(IndexMismatch, match="FAISS cannot build factory 'Nonsense'"):
         publish(folder, "Nonsense")
-    monkeypatch.setattr("indexer.generation.resources.left_bytes", lambda _: 10)
-    with pytest.raises(BudgetExceeded, match="the FAISS index needs"):
-        publish(folder, "IVF4,Flat")
     assert published(folder) == (1, "Flat", 1.0)
 
 

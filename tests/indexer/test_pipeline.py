@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 
 import indexer.building.pipeline as pipeline_module
-from engine.errors import BudgetExceeded
 from engine.readers import Unreadable
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.pipeline import Pipeline, run
 from indexer.building.report import Activity, BuildReport
-from indexer.generation.resources import folder_bytes
 from tests.fakes import FakeEncoder, make_corpus, make_document
 
 CORPUS = make_corpus(12)
@@ -275,24 +273,6 @@ def test_batches_have_the_size_of_their_texts(
         writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
         run([Pipeline(writer, encoder)], same)
     assert encoder.batches == [["d0", "d1", "d2"], ["d3", "d4"]]
-
-
-@pytest.mark.usefixtures("one_a_batch")
-def test_a_full_disk_leaves_what_was_committed_and_the_next_run_continues(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    indexed(folder, CORPUS[:3], FakeEncoder())
-    limit = folder_bytes(folder) + 40_000
-    with Writer(folder) as writer, monkeypatch.context() as full:
-        full.setattr("indexer.generation.resources.left_bytes", lambda there: limit - folder_bytes(there))
-        with pytest.raises(BudgetExceeded, match=r"a batch of 1 documents needs .* run the same command again"):
-            run([Pipeline(writer, FakeEncoder())], CORPUS)
-    there = contents(folder)
-    assert there.items() <= texts(CORPUS).items() and 3 < len(there) < 12
-    again = FakeEncoder()
-    indexed(folder, CORPUS, again)
-    assert again.encoded == [document.doc_id for document in CORPUS if document.doc_id not in there]
-    assert contents(folder) == texts(CORPUS)
 
 
 class ShrinkingEncoder(FakeEncoder):

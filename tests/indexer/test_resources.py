@@ -1,12 +1,10 @@
-"""The room on the disk, file systems of a network, and the speed of an encoder."""
+"""The size of a folder, file systems of a network, and the speed of an encoder."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import random
-import shutil
-from collections import namedtuple
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.encoders.encoder import EncodedDocument, SegmentedDocument
-from engine.errors import BudgetExceeded, DocumentError, IndexMismatch
+from engine.errors import DocumentError, IndexMismatch
 from engine.readers import Unreadable
 from engine.store.checks import content_hash
 from engine.store.writer import Writer
@@ -22,7 +20,7 @@ from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.corpus import read_corpus
 from indexer.building.pipeline import Pipeline, run
-from indexer.generation.resources import folder_bytes, left_bytes, network_note, refuse_growth, room_for
+from indexer.generation.resources import folder_bytes, network_note
 from indexer.plan import Drawn, Existing, Plan, Sample, Unit, draw, make_plan, read_sample, tokens_per_second, units_of
 from indexer.reading.reader import DocumentReader, ReadRequest
 from tests.fakes import FakeEncoder, make_corpus, make_document
@@ -59,57 +57,12 @@ def test_of_a_long_document_only_the_first_chunks_are_encoded() -> None:
     assert read == [512, 4096]
 
 
-Usage = namedtuple("Usage", "total used free")
-SPARE = 1 << 24
-
-
-@pytest.fixture
-def free(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """The number of free bytes that the disk reports; a test may change it."""
-    reported = {"bytes": 100_000_000}
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**9, 0, reported["bytes"]))
-    return reported
-
-
 def test_the_size_of_a_folder_is_that_of_its_files(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "a").write_bytes(b"123")
     (tmp_path / "deep" / "b").write_bytes(b"4567")
     assert folder_bytes(tmp_path) == 7
     assert folder_bytes(tmp_path / "none") == 0
-
-
-def test_a_folder_that_does_not_exist_yet_is_on_the_disk_of_its_parent(tmp_path: Path) -> None:
-    assert left_bytes(tmp_path / "deep" / "x.lm") == pytest.approx(shutil.disk_usage(tmp_path).free - SPARE, abs=1e9)
-
-
-@pytest.mark.usefixtures("free")
-def test_a_run_that_would_not_fit_is_refused_and_work_without_room_not_begun(tmp_path: Path) -> None:
-    refuse_growth(tmp_path, 80_000_000)
-    with pytest.raises(BudgetExceeded) as raised:
-        refuse_growth(tmp_path, 90_000_000)
-    assert str(raised.value) == (
-        f"{tmp_path} would grow by 90.0 MB, the disk leaves 83.2 MB; make room for 6.8 MB more, "
-        "or index fewer documents"
-    )
-    with pytest.raises(BudgetExceeded) as raised, room_for(tmp_path, 90_000_000, "a batch"):
-        pytest.fail("it was begun")
-    assert str(raised.value) == (
-        "a batch needs 90.0 MB, the disk leaves 83.2 MB; what was committed is safe: make room and run the same "
-        "command again to go on"
-    )
-    with pytest.raises(OSError, match="gone"), room_for(tmp_path, 3_000_000, "a batch"):
-        raise OSError(5, "the disk is gone")
-
-
-def test_an_error_on_a_full_disk_becomes_an_error_with_the_missing_space(tmp_path: Path, free: dict[str, int]) -> None:
-    with (
-        pytest.raises(BudgetExceeded, match=r"a batch needs 3\.0 MB, the disk leaves 0\.0 MB") as raised,
-        room_for(tmp_path, 3_000_000, "a batch"),
-    ):
-        free["bytes"] = 4096
-        raise OSError(28, "No space left on device")
-    assert isinstance(raised.value.__cause__, OSError)
 
 
 _LISTED = """\
