@@ -118,11 +118,6 @@ def test_an_encoder_of_changed_weights_is_refused(tmp_path: Path, bert_folder: P
         index.search(document)
 
 
-def test_a_path_may_be_text(built_folder: Path) -> None:
-    with Index.open(str(built_folder)) as index:
-        assert index.n_documents == 60
-
-
 @pytest.mark.slow
 def test_a_search_by_id_loads_no_torch(built_folder: Path) -> None:
     code = (

@@ -93,12 +93,6 @@ def test_each_section_attends_to_the_next_and_the_last_to_the_first(encoder: Col
     assert not torch.allclose(changed[2], third, atol=1e-4)
 
 
-def test_attention_stays_inside_a_document(encoder: ColdeEncoder) -> None:
-    together = vectors(encoder, place([A, B]), place([C]), place([B, C, A]))
-    alone = torch.cat([vectors(encoder, own) for own in (place([A, B]), place([C]), place([B, C, A]))])
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-
-
 def permuted(section: PlacedSection) -> PlacedSection:
     return (section[2], section[0], section[1])
 
@@ -129,14 +123,6 @@ def test_without_positions_ids_given_before_or_after_a_shuffle_make_the_same_vec
     encoder = tiny_colde(bert_folder, replace(COLDE, without_positions=True))
     follow, new = permuted(place([A])[0]), place([(A[2], A[0], A[1])])[0]
     torch.testing.assert_close(vectors(encoder, [follow]), vectors(encoder, [new]), atol=1e-6, rtol=0)
-
-
-def test_the_default_reads_every_token_of_a_document_longer_than_any_in_training(bert_folder: Path) -> None:
-    encoder = tiny_colde(bert_folder, trained_chunks=3)
-    head = "the quick brown fox jumps over the lazy dog. " * 60
-    one, other = encoder.encode([make_document("a", head + "light."), make_document("b", head + "dark river.")])
-    assert one.coverage.share == 1 and one.coverage.tokens_read == 60 * 10 + 2
-    assert not np.allclose(one.document, other.document, atol=1e-5)
 
 
 def test_no_forward_pass_is_larger_than_the_budget(encoder: ColdeEncoder) -> None:

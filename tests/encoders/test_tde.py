@@ -37,19 +37,11 @@ from tests.fakes import make_document
 WORDS = ("chunk", "dog", "fox", "model", "river", "search", "vector")
 TOPIC_TEXTS = ["fox dog fox river", "search the vector, search!", "model", "of nothing known", "", "dog model"]
 
-ANIMALS = "fox dog horse cow sheep goat hen duck".split()
-PLANETS = "mars venus earth saturn uranus pluto ceres titan".split()
-
 
 @pytest.fixture
 def model() -> EmbeddedTopicModel:
     torch.manual_seed(0)
     return EmbeddedTopicModel(Vocabulary(WORDS), 3, embedding_width=5, hidden_width=6).eval()
-
-
-def two_worlds(n: int) -> list[str]:
-    rng = np.random.default_rng(0)
-    return [" ".join(rng.choice(ANIMALS if number % 2 else PLANETS, 12)) for number in range(n)]
 
 
 def counts(text: str) -> list[int]:
@@ -136,25 +128,6 @@ def test_the_divergence_is_that_of_torch_and_zero_without_known_words(model: Emb
     assert [part.tolist() for part in model.posterior(bags)] == [[[0.0] * 3] * 2] * 2
     torch.testing.assert_close(model.shares(bags), torch.full((2, 3), 1 / 3))
     assert model.loss(bags).tolist() == [0.0, 0.0]
-
-
-def test_topics_separate_two_vocabularies() -> None:
-    texts = two_worlds(40)
-    torch.manual_seed(0)
-    model = EmbeddedTopicModel(Vocabulary.fit(texts), 2, embedding_width=8, hidden_width=16)
-    optimizer, bags, losses = torch.optim.Adam(model.parameters(), lr=0.01), model.bags(texts), []
-    for _ in range(150):
-        loss = model.loss(bags).mean()
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[0] > 2.7 > 2.5 > losses[-1]  # log 16 = 2.77 at the start, log 8 = 2.08 where the topic is known
-    one, other = (set(words) for words in model.top_words(8))
-    assert {frozenset(one), frozenset(other)} == {frozenset(ANIMALS), frozenset(PLANETS)}
-    shares = model.eval().shares(bags)
-    assert (shares[::2].argmax(1) == shares[0].argmax()).all()
-    assert (shares[1::2].argmax(1) == 1 - shares[0].argmax()).all()
 
 
 def test_bags_count_each_known_word_and_a_vocabulary_leaves_out_the_rare_and_the_common() -> None:

@@ -234,19 +234,6 @@ def ranked(folder: Path, doc_id: str = "doc003") -> list[tuple[str, float]]:
         return [(hit.doc_id, hit.score) for hit in index.search(doc_id).hits]
 
 
-def test_shards_without_their_catalog_stay(folder: Path) -> None:
-    catalog, shards = folder / "catalog.sqlite", sorted((folder / "shards").iterdir())
-    catalog.unlink()
-    with pytest.raises(IndexMismatch, match="holds no index"):
-        verify(folder)
-    for content in (None, b""):
-        if content is not None:
-            catalog.write_bytes(content)
-        with pytest.raises(IndexDamaged, match="would delete shards of committed documents"):
-            Writer(folder)
-    assert sorted((folder / "shards").iterdir()) == shards
-
-
 @pytest.mark.slow
 def test_a_generation_published_under_a_lower_floor_is_rebuilt(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch

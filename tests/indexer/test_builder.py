@@ -11,20 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from engine.errors import DocumentError, IndexBusy, IndexMismatch, QueryError, RecallTooLow
 from engine.index import Index
 from engine.readers import Unreadable
 from engine.search.request import Request
-from engine.store.catalog import index_folders, read_manifest
+from engine.store.catalog import read_manifest
 from engine.store.partitioned import open_snapshot
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.rewriting import partition
-from indexer.cli import main
 from indexer.generation.resources import folder_bytes
 from indexer.upkeep.verify import verify
 from tests.commands import run
@@ -40,15 +38,6 @@ def test_an_index_is_built_searched_and_reported(tmp_path: Path, corpus: list[Do
     report = build(tmp_path / "x.lm", corpus, encoder=FakeEncoder())
     assert report.disk_bytes == folder_bytes(tmp_path / "x.lm") > 0
     assert report.generation_seconds > 0
-
-
-def test_a_second_run_keeps_the_generation(tmp_path: Path, corpus: list[Document]) -> None:
-    build(tmp_path / "x.lm", corpus, encoder=FakeEncoder())
-    before = (tmp_path / "x.lm" / "ann" / "000001" / "chunks.faiss").stat().st_mtime_ns
-    build(tmp_path / "x.lm", [*corpus, make_document("new", "fresh words")], encoder=FakeEncoder())
-    assert (tmp_path / "x.lm" / "ann" / "000001" / "chunks.faiss").stat().st_mtime_ns == before
-    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
-        assert index.search(make_document("q", "fresh words")).hits[0].doc_id == "new"
 
 
 def test_the_encoder_of_the_index_is_used_again(tmp_path: Path, bert_folder: Path) -> None:
@@ -181,12 +170,6 @@ def test_the_language_is_that_of_the_first_documents(tmp_path: Path) -> None:
         assert read_manifest(tmp_path / "new.parts").language == one.snapshot.language
 
 
-def test_a_second_run_adds_only_new_documents(tmp_path: Path) -> None:
-    build(tmp_path / "x.parts", make_corpus(12), encode="none", partitions=P)
-    report = build(tmp_path / "x.parts", make_corpus(20), encode="none", partitions=P)
-    assert (report.n_unchanged, report.n_added) == (12, 8)
-
-
 def test_partitions_without_a_document_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="there is no document; begin with one at least"):
         build(tmp_path / "x.parts", [], encode="none", partitions=P)
@@ -226,13 +209,6 @@ def test_ctrl_c_before_the_first_commit_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         build(tmp_path / "x.lm", make_corpus(3), encode="none", partitions=partitions)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_failures_do_not_remove_what_was_committed(tmp_path: Path) -> None:
-    build(tmp_path / "x.parts", [*make_corpus(3), Unreadable("a.pdf", "no text")], encode="none", partitions=P)
-    build(tmp_path / "x.parts", [Unreadable("a.pdf", "no text")], encode="none", partitions=P)
-    assert len(ranks(tmp_path / "x.parts")) == 2
 
 
 _KILLED = """
@@ -296,19 +272,3 @@ def test_a_killed_first_run_is_continued_as_it_was_called(
         factories = [part.generation_row.factory for part in snapshot.parts]
         assert (set(factories), snapshot.language) == ({"IVF1,Flat"}, "german")
     assert "first run" not in run("index", tmp_path / "x.lm", papers).stderr
-
-
-@pytest.mark.slow
-def test_one_command_makes_a_partitioned_index_from_files(tmp_path: Path) -> None:
-    (tmp_path / "papers").mkdir()
-    for number in range(6):
-        (tmp_path / "papers" / f"{number}.md").write_text(f"# Title {number}\n\nA river runs by house {number}.\n")
-
-    def run(*words: str) -> str:
-        done = CliRunner().invoke(main, ["index", str(tmp_path / "x.parts"), str(tmp_path / "papers"), *words])
-        return done.output
-
-    assert run("--encode", "none", "--partitions", "2").startswith("words alone")
-    assert len(index_folders(tmp_path / "x.parts")) == 2
-    assert "6 unchanged" in run("-p", "2")
-    assert "longmatch upkeep partition" in run("-p", "3")

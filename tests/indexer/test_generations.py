@@ -11,8 +11,6 @@ import pytest
 import indexer.generation.generations as generation_module
 import indexer.generation.generations as recall_module
 from engine.errors import IndexMismatch, RecallTooLow
-from engine.index import Index
-from engine.search.request import Request
 from engine.store.catalog import NamedRow
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
@@ -100,20 +98,6 @@ def test_nprobe_is_raised_until_the_floor_is_reached(folder: Path, monkeypatch: 
     recalls = [float(line.split("recall@10 ")[1].split()[0]) for line in logged if "recall@10" in line]
     assert len(recalls) > 1
     assert recalls[0] < recalls[-1]
-
-
-@pytest.mark.slow
-def test_the_measured_recall_is_that_of_a_comparison_by_hand(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generation_module, "RECALL_QUERIES", 60)  # every document
-    made = publish(folder, "IVF8,PQ4x4fs", recall_floor=0.0)
-    with Index.open(folder, encoder=FakeEncoder()) as index:
-        shares = []
-        for name in index.snapshot.doc_ids():
-            exact = {hit.doc_id for hit in index.search(name, Request(exact=True)).hits}
-            found = {hit.doc_id for hit in index.search(name).hits}
-            shares.append(len(exact & found) / len(exact))
-    assert made.recall == pytest.approx(np.mean(shares))
-    assert published(folder) == (2, "IVF8,PQ4x4fs", made.recall)
 
 
 @pytest.mark.slow

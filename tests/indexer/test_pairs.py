@@ -46,10 +46,6 @@ def words(folder: Path) -> Iterator[Index]:
         yield opened
 
 
-def names_of(pairs: Pairs) -> list[tuple[str, str]]:
-    return [(pair.first, pair.second) for pair in pairs]
-
-
 def pairs_by_hand(index: Index, settings: PairSettings) -> list[tuple[str, str, float, float]]:
     """The rule, by a search with each document."""
     scores: dict[tuple[str, str], float] = {}
@@ -83,20 +79,6 @@ def test_pairs_of_vectors_follow_the_rule(index: Index) -> None:
     found = find_pairs(index, settings)
     assert [(one.first, one.second, one.forward, one.backward) for one in found] == pairs_by_hand(index, settings)
     assert not found.by_words
-
-
-def test_planted_copies_are_the_first_pairs_and_clusters(words: Index) -> None:
-    found = find_pairs(words, PairSettings(least=0.55))
-    assert names_of(found)[:1] == [("a copy", "b copy")]
-    assert set(names_of(found)) == {
-        ("a copy", "b copy"),
-        ("a copy", "doc007"),
-        ("b copy", "doc007"),
-        ("doc021", "z copy"),
-    }
-    clusters = [(one.number, [name for name, _ in one.members]) for one in found.clusters()]
-    assert clusters == [(1, ["a copy", "b copy", "doc007"]), (2, ["doc021", "z copy"])]
-    assert dict(found.clusters()[1].members) == {"doc021": "Title 21", "z copy": "z copy"}
 
 
 def test_documents_without_vectors_are_not_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

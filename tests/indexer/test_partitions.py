@@ -353,15 +353,3 @@ def test_pages_of_an_approximate_index_join_to_the_full_list(tmp_path: Path, mon
         assert [(hit.doc_id, hit.score) for hit in pages] == [(hit.doc_id, hit.score) for hit in whole]
         exact = {hit.doc_id: hit.score for hit in index.search("doc007", Request(k=60, exact=True))}
         assert all(exact[hit.doc_id] == hit.score for hit in whole)
-
-
-@pytest.mark.slow
-def test_duplicates_of_the_query_are_found_in_any_partition(tmp_path: Path) -> None:
-    first = make_corpus(12)
-    copies = [replace(first[3], doc_id=name, source=f"{name}.txt") for name in ("b", "a", "c")]
-    build(tmp_path / "one.lm", [*first, *copies], encode="none")
-    partition(tmp_path / "one.lm", tmp_path / "x.parts", P)
-    with Index.open(tmp_path / "x.parts") as index:
-        assert index.copies(first[3]) == ["a", "b", "c", "doc003"]
-        hits = index.search(first[3], Request(k=4, with_itself=True))
-        assert [hit.doc_id for hit in hits] == ["a", "b", "c", "doc003"]

@@ -75,16 +75,6 @@ def test_one_pass_for_many_queries_ranks_as_exact_searches_do(folder: Path, monk
             assert [names[position] for position in positions] == alone
 
 
-def test_positions_are_those_of_the_hits_of_a_search(folder: Path) -> None:
-    with Index.open(folder, encoder=FakeEncoder()) as index:
-        names = index.snapshot.doc_ids()
-        for name in names[::29]:
-            found, _ = Searcher(index.snapshot).rank(index.stored_query(name), Request(k=5, without=name))
-            assert [names[position] for position in found] == [
-                hit.doc_id for hit in index.search(name, Request(k=5)).hits
-            ]
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("by_lists_alone")
 def test_the_least_nprobe_is_found_between_two_powers(folder: Path, candidate: OpenGeneration) -> None:

@@ -219,24 +219,6 @@ def test_tension_keeps_the_better_encoder_on_valid(run: Run, papers: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("objective", "given"), [("pairs", {}), ("contriever", {"queue": 8})])
-def test_a_stopped_run_ends_as_one_that_never_stopped(
-    objective: str, given: dict[str, object], run: Run, papers: Path
-) -> None:
-    def stop(step: Step) -> None:
-        if step.number == 3:
-            raise KeyboardInterrupt
-
-    whole = run(objective, out="whole", given=given, corpora=[papers])
-    with pytest.raises(KeyboardInterrupt):
-        run(objective, out="stopped", given=given, corpora=[papers], watch=stop)
-    logged: list[str] = []
-    stopped = run(objective, out="stopped", given=given, corpora=[papers], log=logged.append)
-    assert "continues after step 2 of 4" in logged
-    assert stopped.validations == whole.validations and moved(whole.folder, stopped.folder) == set()
-
-
-@pytest.mark.slow
 def test_runs_that_mine_by_their_own_indexes_end_with_equal_parameters(run: Run) -> None:
     one, again, other = (
         run(out=out, given={"miner": "model", "seed": seed}) for out, seed in (("one", 0), ("again", 0), ("other", 1))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -30,13 +29,6 @@ def build(path: Path, source: Any, **options: Any) -> longmatch.Index:  # noqa: 
     return longmatch.build(path, source, encoder=FakeEncoder(), **options)
 
 
-def test_texts_become_an_opened_index(tmp_path: Path) -> None:
-    with build(tmp_path / "x.lm", TEXTS) as index:
-        assert len(index) == 3
-        assert index.search("The fox hunts at night.", with_itself=True)[0].document.text == TEXTS[0]
-        assert index.report is not None and index.report.n_added == 3
-
-
 def test_a_second_build_changes_only_what_changed(tmp_path: Path) -> None:
     build(tmp_path / "x.lm", TEXTS).close()
     with build(tmp_path / "x.lm", [*TEXTS[1:], "New words."], prune=True) as index:
@@ -48,12 +40,6 @@ def test_a_table_is_indexed_by_its_columns(tmp_path: Path) -> None:
     with build(tmp_path / "x.lm", table, text="abstract", id="doi") as index:
         assert list(index) == ["a", "b"]
         assert [hit.doc_id for hit in index.search("A dog sleeps", where={"year": {">": 2020}})] == ["b"]
-
-
-@pytest.mark.parametrize("encode", ["none", "later", "all"])
-def test_every_way_of_encoding_can_be_searched(tmp_path: Path, encode: str) -> None:
-    with build(tmp_path / "x.lm", TEXTS, encode=encode) as index:
-        assert index.search("fox hunts")[0].document.text == TEXTS[0]
 
 
 def test_an_empty_index_can_be_made_and_filled(tmp_path: Path) -> None:
@@ -111,18 +97,6 @@ def test_a_failed_build_of_an_index_that_was_there_changes_nothing(tmp_path: Pat
         assert len(index) == 3
 
 
-def test_what_was_committed_before_a_failure_stays(tmp_path: Path) -> None:
-    def records() -> Iterator[str]:
-        for number in range(64):
-            yield f"{number} " + "word " * 4_000
-        raise RuntimeError("the database is gone")
-
-    with pytest.raises(RuntimeError):
-        build(tmp_path / "x.lm", records())
-    with longmatch.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
-        assert len(index) > 0
-
-
 def test_files_of_others_and_busy_folders_are_never_removed(tmp_path: Path) -> None:
     (tmp_path / "x.lm").mkdir()
     with Writer(tmp_path / "x.lm"):
@@ -155,12 +129,6 @@ def test_documents_that_fail_cause_a_warning(tmp_path: Path) -> None:
     assert index.report is not None and [one.doc_id for one in index.report.failures] == ["b"]
 
 
-def test_nothing_is_shown_in_a_pipe(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with warnings.catch_warnings(), build(tmp_path / "x.lm", TEXTS) as index:
-        index.search("fox")
-    assert capfd.readouterr() == ("", "")
-
-
 def test_progress_is_printed_on_request(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     build(tmp_path / "x.lm", [*TEXTS, TEXTS[0]], progress=True)
     shown = capfd.readouterr()
@@ -177,12 +145,6 @@ def test_progress_may_be_a_function(tmp_path: Path, capfd: pytest.CaptureFixture
     build(tmp_path / "x.lm", TEXTS, progress=record)
     assert counts[-1] == 3
     assert capfd.readouterr() == ("", "")
-
-
-def test_a_document_is_indexed_as_it_is(tmp_path: Path) -> None:
-    document = Document.from_text("Words.", title="Title", metadata={"year": 1}, doc_id="a")
-    with build(tmp_path / "x.lm", [document]) as index:
-        assert index.document("a") == document
 
 
 def test_a_prefix_stands_before_every_doc_id_of_a_table(tmp_path: Path) -> None:

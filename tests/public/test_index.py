@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -23,7 +22,7 @@ from engine.store.catalog import has_log
 from engine.store.writer import Writer
 from engine.text.document import Document
 from indexer.building.rewriting import partition
-from tests.fakes import FakeEncoder, make_document
+from tests.fakes import FakeEncoder
 
 RECORDS: list[dict[str, Any]] = [
     {"id": "fox", "text": "The fox hunts at night.", "year": 2001, "tags": ["wild"]},
@@ -282,31 +281,6 @@ def test_an_encoder_is_checked_when_the_index_is_opened(built_folder: Path) -> N
         longmatch.open(built_folder, encoder="no_such_folder/of_an_encoder")
 
 
-def test_an_index_may_be_opened_in_every_thread(read_only: longmatch.Index, corpus: list[Document]) -> None:
-    found: list[str] = []
-
-    def search() -> None:
-        with longmatch.open(read_only.path, encoder=FakeEncoder()) as index:
-            found.append(index.search(corpus[7], with_itself=True)[0].doc_id)
-
-    threads = [threading.Thread(target=search) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == ["doc007"] * 3
-
-
-def test_hits_show_the_sentences_that_match(index: longmatch.Index) -> None:
-    index.add(
-        make_document("long", [("Night", "Owls hunt mice at night. They sleep by day."), ("Day", "All is quiet.")])
-    )
-    hit = index.search("Owls hunt mice")[0]
-    (shown,) = hit.snippets(1)
-    assert (hit.doc_id, shown.target.marked()) == ("long", "*Owls hunt mice* at night.")
-    assert shown.contribution == hit.pairs[0].contribution
-
-
 def test_refresh_shows_what_another_process_committed(index: longmatch.Index, tmp_path: Path) -> None:
     with longmatch.open(tmp_path / "x.lm", encoder=FakeEncoder()) as reader:
         assert not reader.refresh()
@@ -339,32 +313,6 @@ def test_refresh_keeps_the_old_state_where_the_new_one_cannot_be_opened(index: l
 
 
 _EIPS = Path(__file__).resolve().parents[2] / "demo/corpus/eips"
-_OPEN = "import longmatch\nindex = longmatch.open('papers.lm')\n"
-TRIES = {
-    "search with a text": ("print(index.search('typed transaction envelope of accounts').hits[0].doc_id)", "eip-2718"),
-    "search with a file": ("print(index.search('draft.md').hits[0].doc_id)", "eip-"),
-    "search with a dict": ("print(index.search({'title': 'Draft', 'text': 'typed envelope'}).hits[0].doc_id)", "2718"),
-    "search with several": (
-        "for result in index.search(['typed envelope', 'reject senders with code']):\n    print(result.hits[0].doc_id)",
-        "eip-3607",
-    ),
-    "make a document of a text": (
-        "query = longmatch.Document.from_text('typed transaction envelope', title='Draft')\n"
-        "print(index.search(query).hits[0].doc_id)",
-        "eip-2718",
-    ),
-    "index a list of dicts": (
-        "print(len(longmatch.build('a.lm', [{'id': 'a', 'text': 'foxes and rivers'}], encode='none')))",
-        "1",
-    ),
-    "index a table": (
-        "import pandas\ntable = pandas.DataFrame({'doi': ['a'], 'abstract': ['foxes and rivers']})\n"
-        "print(len(longmatch.build('b.lm', table, text='abstract', id='doi', encode='none')))",
-        "1",
-    ),
-    "go through the hits": ("for hit in index.search_id('eip-2718.md'):\n    print(hit.doc_id)", "eip-"),
-    "filter by a dict": ("print(len(index.search_id('eip-2718.md', where={'doc_id': 'eip-3607.md'}).hits))", "1"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -377,16 +325,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.move(folder / "papers/eip-2930.md", folder / "draft.md")
     longmatch.build(folder / "papers.lm", folder / "papers", encode="none")
     return folder
-
-
-@pytest.mark.parametrize("name", TRIES)
-def test_a_first_try_prints_the_expected_output(
-    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, expected = TRIES[name]
-    monkeypatch.chdir(folder)
-    exec(compile(_OPEN + code, name, "exec"), {})
-    assert expected in capsys.readouterr().out
 
 
 ROOT = Path(__file__).parents[2]

@@ -24,7 +24,6 @@ from engine.text.document import Document
 from engine.words.segmenter import WordSegmenter
 from indexer.building.builder import build
 from indexer.cli.formats import Answer, render
-from longmatch.index import Index as PublicIndex
 from tests.fakes import FakeEncoder, make_corpus, make_document
 from tests.strict_schema import VALIDATOR, check
 
@@ -177,12 +176,6 @@ def test_words_stand_where_their_spans_are(index: Index, corpus: list[Document])
                     for place in spans(word[f"{side}_spans"]):
                         assert section["start"] <= place.start < section["end"]  # a pair may end in the next one
                         assert document.text[place.start : place.stop].split() == word["term"].split()
-
-
-def test_the_public_index_gives_the_same_values(built_folder: Path, corpus: list[Document]) -> None:
-    with PublicIndex.open(built_folder, encoder=FakeEncoder()) as index:
-        results = index.search(corpus[:2], k=1, with_itself=True)
-        assert [check(result.to_dict())["hits"][0]["id"] for result in results] == ["doc000", "doc001"]
 
 
 def _set(value: Any, *path: str | int) -> Callable[[dict[str, Any]], None]:  # noqa: ANN401

@@ -148,14 +148,6 @@ def test_a_report_of_words_alone_shows_the_sentence_that_matches(tmp_path: Path)
     )
 
 
-def test_a_query_of_the_index_may_be_searched_by_words_alone(tmp_path: Path) -> None:
-    corpus = [make_document(name, f"The fox crosses the river {name}.") for name in ("a", "b")]
-    build(tmp_path / "x.lm", corpus, encode="none", language="english")
-    with Index.open(tmp_path / "x.lm") as index:
-        text = parsed(index.search("a").to_html()).text_content()
-    assert "searched by words alone" in text and "by passages above their thresholds" not in text
-
-
 def test_a_hit_lists_short_metadata(tmp_path: Path) -> None:
     metadata = {"year": 2019, "tags": ["a", "b"], "note": "long " * 20, f"{LEFT_OUT}figures": 3, "none": []}
     build(tmp_path / "x.lm", [make_document("a", "fox and river", metadata=metadata)], encode="none")
@@ -163,10 +155,6 @@ def test_a_hit_lists_short_metadata(tmp_path: Path) -> None:
         page = parsed(index.search(make_document("q", "The fox.")).to_html())
     fields = page.xpath("//dl[@class='fields']/div")
     assert [" ".join(one.text_content().split()) for one in fields] == ["year 2019", "tags a, b"]
-
-
-QUERY = Document("q", "On <b>", "aa bb", (Section("A & B", ("A & B",), 0, 3), Section("C", ("C",), 3, 5)))
-TARGET = Document("t", "Target", "cc", (Section("'D'", ("'D'",), 0, 2),))
 
 
 TEXT = "A & B\nfirst words\nC\nmore"

@@ -244,13 +244,6 @@ def test_a_search_by_id_leaves_the_document_itself_out(any_index: Index, corpus:
         assert result.n_searched == len(corpus) - 1
 
 
-def test_a_document_finds_its_indexed_copy_first(any_index: Index, corpus: list[Document]) -> None:
-    for document in corpus[::9]:
-        best = any_index.search(document, Request(with_itself=True)).hits[0]
-        assert best.doc_id == document.doc_id
-        assert best.score == pytest.approx(1, abs=2e-3)
-
-
 FILTERS: dict[str, Callable[..., bool]] = {
     "family = 'even'": lambda _, family, **rest: family == "even",
     "year >= 2001": lambda _, year, **rest: year >= 2001,
@@ -306,22 +299,6 @@ def test_a_scan_of_few_chunks_at_once_finds_the_same(built_folder: Path, corpus:
     assert_same(small.hits, whole.hits)
 
 
-@pytest.fixture(scope="module")
-def long_query(corpus: list[Document]) -> tuple[Document, dict[str, float]]:
-    """A query of more than a block of chunks, and its scores."""
-    long = make_document("long", [("all", " ".join(document.text for document in corpus[:35]))])
-    assert len(stored([long])["long"].chunks) > similarity_module.QUERY_BLOCK
-    return long, scores_by_hand(long, corpus, corpus, SMALL)
-
-
-@pytest.mark.slow
-def test_queries_longer_than_a_block_score_the_same(
-    any_index: Index, long_query: tuple[Document, dict[str, float]]
-) -> None:
-    long, expected = long_query
-    assert_is(any_index.search(long, Request(scoring=SMALL)), expected)
-
-
 def test_k_larger_than_the_corpus_gives_all_that_is_found_and_scores_never_rise(any_index: Index) -> None:
     expected = scores_of_query(Scoring())
     assert_is(any_index.search(QUERY, Request(k=10_000)), expected, k=10_000)
@@ -336,34 +313,6 @@ def test_pages_join_to_the_whole_list(any_index: Index, size: int) -> None:
     pages = [any_index.search(QUERY, Request(k=size, offset=offset)) for offset in range(0, whole.n_found + size, size)]
     assert_same([hit for page in pages for hit in page.hits], whole.hits)
     assert pages[-1].hits == ()
-
-
-@pytest.mark.slow
-def test_pages_of_equal_scores_neither_repeat_nor_skip(tmp_path: Path) -> None:
-    originals = make_corpus(150, seed=5)
-    copies = [replace(one, doc_id=f"{one.doc_id}-{copy}") for one in originals for copy in range(4)]
-    build(tmp_path / "x.lm", copies, encoder=FakeEncoder(), factory="Flat")
-    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
-        whole = index.search(QUERY, Request(k=600))
-        pages = [index.search(QUERY, Request(k=7, offset=offset)) for offset in range(0, whole.n_found, 7)]
-    joined = [hit.doc_id for page in pages for hit in page.hits]
-    assert joined == [hit.doc_id for hit in whole.hits]
-    assert len(set(joined)) == whole.n_found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("factory", ["Flat", "IVF4,Flat"])
-def test_equal_scores_stand_in_the_order_of_their_names(tmp_path: Path, factory: str) -> None:
-    copies = [make_document(f"copy{number}", [("s", QUERY.text)]) for number in (3, 0, 5, 1, 4, 2)]
-    build(tmp_path / "x.lm", [*copies, *make_corpus(40)], encoder=FakeEncoder(), factory=factory)
-    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
-        for result in (
-            index.search(QUERY),
-            index.search(QUERY, Request(exact=True)),
-            index.search(QUERY, Request(k=3)),
-        ):
-            names = [hit.doc_id for hit in result.hits[:6]]
-            assert names == [f"copy{number}" for number in range(6)][: len(names)]
 
 
 @pytest.mark.slow
@@ -424,15 +373,6 @@ def test_a_ranking_equals_the_equation(any_index: Index, scoring: Scoring | None
         np.testing.assert_allclose(scores, [expected[name] for name in ranked[:k]], atol=1e-6)
 
 
-def test_a_ranking_leaves_a_document_out_as_a_search_does(any_index: Index, corpus: list[Document]) -> None:
-    query = any_index.stored_query("doc013")
-    positions, scores = Searcher(any_index.snapshot, SMALL).rank(query, Request(k=1000, without="doc013"))
-    hits = any_index.search("doc013", Request(k=1000, scoring=SMALL, exact=True)).hits
-    names = any_index.snapshot.doc_ids()
-    assert [names[position] for position in positions] == [hit.doc_id for hit in hits]
-    np.testing.assert_allclose(scores, [hit.score for hit in hits], atol=1e-6)
-
-
 @pytest.mark.slow
 def test_a_search_with_a_file_equals_a_search_with_its_indexed_copy(any_index: Index, corpus: list[Document]) -> None:
     document = corpus[17]
@@ -483,8 +423,3 @@ def test_the_status_shows_whether_all_documents_were_scored(
         assert index.search(QUERY).status is Status(status)
         assert index.search(QUERY, Request(exact=True)).status is Status.CERTIFIED
         assert index.search(QUERY, Request(where="topic = 3")).status is Status.CERTIFIED
-
-
-def test_leaving_out_a_name_that_is_not_there_leaves_out_nothing(index: Index) -> None:
-    query = Query(QUERY, stored([QUERY])["query"])
-    assert Searcher(index.snapshot).search(query, Request(without="no such")).n_searched == 60

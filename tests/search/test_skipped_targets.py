@@ -196,15 +196,6 @@ def ranked(result: Result) -> list[tuple[str, float]]:
     return [(hit.doc_id, hit.score) for hit in result]
 
 
-@pytest.mark.slow
-def test_pages_of_an_approximate_search_join(opened: Open) -> None:
-    index = opened("lists", 0)
-    result = index.search("d07", Request(k=30, skip=["references"]))
-    assert result.status is Status.ESTIMATED
-    pages = [ranked(index.search("d07", Request(k=10, offset=offset, skip=["references"]))) for offset in (0, 10, 20)]
-    assert [hit for page in pages for hit in page] == ranked(result)
-
-
 def test_skipping_sections_of_the_query_alone_gives_other_scores(opened: Open, reduced: Reduced) -> None:
     skip = frozenset([SectionKind.REFERENCES])
     index = opened("vectors", 0)

@@ -17,7 +17,7 @@ from engine.store.durable import Checksum
 from engine.store.postings import BLOCK_DOCUMENTS, LEFT_OUT, MOST_LEFT_OUT, Postings
 from engine.text.document import Document
 from engine.words.counts import TermTable, WordTables, count_words
-from engine.words.likelihood import ALPHA, QueryTerms, TermStatistics, collect, query_terms, scores
+from engine.words.likelihood import ALPHA, QueryTerms, TermStatistics, collect, query_terms
 from engine.words.segmenter import WordSegmenter
 from indexer.generation.resources import factory_for, index_bytes, is_exact_factory, training_size
 
@@ -280,13 +280,6 @@ def test_estimates_are_the_sums_of_kept_weights(tables: WordTables, kind: str, n
     expected = by_hand(query, getattr(tables, kind), getattr(statistics, kind), [0] * 60)
     assert np.count_nonzero(expected) > 1
     np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-def test_estimates_are_never_above_exact_scores_but_for_rounding(tables: WordTables) -> None:
-    statistics, mine = collect([tables]), tables.of(np.array([7]))
-    query = query_terms(mine.words, statistics.words)
-    found, _ = built(tables).scores(query, query_terms(mine.pairs, statistics.pairs))
-    assert (found <= scores(query, tables.words) + 0.01).all()
 
 
 @pytest.mark.parametrize("size", [59, 30, 16])

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from engine.errors import IndexDamaged, IndexMismatch, QueryError, StorageError
 from engine.index import Index
-from engine.search.request import Request
 from engine.store.catalog import (
     CATALOG_FILE,
     FORMAT,
@@ -214,23 +213,6 @@ def test_the_error_for_documents_without_metadata_names_other_fields(tmp_path: P
     expected = "the documents have no metadata; filter by doc_id, title or source"
     with IndexSnapshot(tmp_path / "x.lm") as snapshot, pytest.raises(QueryError, match=expected):
         check_fields(snapshot, "year = 1")
-
-
-def test_a_search_refuses_unknown_fields_and_documents(folder: Path) -> None:
-    with Index.open(folder, encoder=FakeEncoder()) as index:
-        with pytest.raises(QueryError, match="did you mean 'year'"):
-            index.search("d0", Request(where="yeer = 2019"))
-        with pytest.raises(QueryError, match="no document 'd9'"):
-            index.search("d0", Request(without="d9"))
-
-
-def test_documents_are_left_out_on_request(folder: Path) -> None:
-    query = make_document("q", "the fox 1 runs", title="d1")
-    with Index.open(folder, encoder=FakeEncoder()) as index:
-        assert {hit.doc_id for hit in index.search(query, Request(with_itself=True))} == {"d0", "d1", "d2"}
-        assert {hit.doc_id for hit in index.search(query, Request(without="d1", with_itself=True))} == {"d0", "d2"}
-        found = index.search("d0", Request(without=["d1"]))
-        assert [hit.doc_id for hit in found] == ["d2"] and found.n_searched == 1
 
 
 def test_copies_have_the_same_title_text_and_sections(folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from engine.search.query import Query
 from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.ann import AnnIndex
-from engine.store.catalog import has_log, open_reader
+from engine.store.catalog import open_reader
 from engine.store.durable import Checksum
 from engine.store.partitioned import open_snapshot
 from engine.store.snapshot import Documents, IndexSnapshot
@@ -159,17 +158,6 @@ def test_a_reader_keeps_working_when_the_index_is_compacted(folder: Path) -> Non
         vectors, _ = snapshot.chunk_vectors(np.arange(snapshot.n_documents))
     encoded = FakeEncoder().encode(expected())
     assert np.array_equal(vectors, np.concatenate([one.chunks for one in encoded]).astype(np.float16))
-
-
-def test_a_writer_does_not_wait_for_readers(folder: Path) -> None:
-    with IndexSnapshot(folder):
-        started = time.monotonic()
-        with Writer(folder) as writer:
-            writer.remove([1])
-        assert time.monotonic() - started < 10
-    assert has_log(folder)
-    Writer(folder).close()
-    assert not has_log(folder)
 
 
 READ: dict[str, Callable[[IndexSnapshot], object]] = {

@@ -275,17 +275,6 @@ def test_a_refused_writer_changes_nothing(folder: Path) -> None:
     assert not has_log(folder)
 
 
-def test_a_run_that_was_killed_at_its_first_steps_can_be_continued(tmp_path: Path) -> None:
-    folder = tmp_path / "x.lm"
-    folder.mkdir()
-    with Writer(folder):
-        pass
-    (folder / "catalog.sqlite").unlink()
-    with Writer(folder) as writer:
-        writer.claim(ENCODER)
-        assert commit(writer, make_document("a", "some words")) == [1]
-
-
 def test_a_catalog_without_tables_is_an_index_begun(folder: Path) -> None:
     begun = folder.with_name("begun.lm")
     begun.mkdir()

@@ -100,15 +100,6 @@ def test_relations_of_a_batch_are_those_of_the_corpus(mean_encoder: MeanEncoder,
     assert n_excluded > n_self > 0
 
 
-@pytest.mark.slow
-def test_queries_of_valid_and_test_are_in_no_batch(mean_encoder: MeanEncoder, corpus: TrainingCorpus) -> None:
-    seen: set[str] = set()
-    for step in range(60):
-        for side in ids(make_fine_tuning(mean_encoder, corpus).batch(step).pairs):
-            seen.update(side)
-    assert seen == set(IDS[8:])
-
-
 def test_documents_without_a_token_are_left_out_of_batches(mean_encoder: MeanEncoder) -> None:
     class Strict(NextDocuments):
         def __call__(self, query_id: str) -> Sequence[str]:
@@ -272,15 +263,3 @@ def test_queries_and_targets_keep_the_vectors_of_the_batch_and_their_own_padding
     one_query = replace(batch, queries=batch.queries[1:2])
     towers = Towers.of(embedded, one_query, ScaledCosine())
     assert (towers.query_chunks.shape[1], towers.target_chunks.shape[1]) == (2, 3)
-
-
-def test_best_matches_and_their_weighted_mean_are_those_of_each_pair() -> None:
-    towers = Towers.of(*embedded_batch(), ScaledCosine())
-    for row, weights in enumerate(towers.weights.tolist()):
-        for column, mask in enumerate(towers.target_mask):
-            targets = towers.target_chunks[column][mask]
-            queries = [query for query, weight in zip(towers.query_chunks[row], weights, strict=True) if weight]
-            best = [max(float(query @ target) for target in targets) for query in queries]
-            assert towers.best_matches[row, : len(best), column].tolist() == pytest.approx(best, abs=1e-6)
-            mean = sum(weight * own for weight, own in zip(weights, best, strict=False)) / sum(weights)
-            assert towers.mean_best_match()[row, column].item() == pytest.approx(mean, abs=1e-6)

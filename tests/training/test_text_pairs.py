@@ -127,19 +127,6 @@ def test_the_gradients_are_those_of_the_weighted_sum(encoder: TdeEncoder, group_
         torch.testing.assert_close(gradients[name], weights.grad, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "expected"),
-    [
-        ([], [0, 1, 2, 3, 4]),
-        ([(0, 1, True), (2, 3, False)], [0, 0, 2, 3, 4]),
-        ([(3, 4, True), (4, 1, True), (0, 2, True)], [0, 1, 0, 1, 1]),
-        ([(0, 1, True), (1, 2, True), (0, 2, False)], [0, 0, 0, 3, 4]),  # they match through another text
-    ],
-)
-def test_texts_that_match_are_one_class(pairs: list[tuple[int, int, bool]], expected: list[int]) -> None:
-    assert match_classes(5, [LabelledPair(*pair) for pair in pairs]) == expected
-
-
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), max_size=15))
 def test_classes_are_the_connected_components_of_matches(pairs: list[tuple[int, int, bool]]) -> None:
     reached = np.eye(10, dtype=bool)

@@ -344,14 +344,6 @@ def test_a_joined_view_is_one_chunk_across_headings(mean_encoder: MeanEncoder, j
     assert (n_chunks == {1}) == joined
 
 
-def test_views_for_a_real_encoder_stay_within_the_limit_of_tokens(mean_encoder: MeanEncoder) -> None:
-    text = "The quick brown fox jumps over the lazy dog. We search long documents, section by section. " * 20
-    source = ViewPairs(mean_encoder, [make_document("d", text)] * 2, Sampling.DOCSPLIT, batch_size=2, max_tokens=40)
-    batches = [source.batch(step) for step in range(20)]
-    sizes = [sum(map(len, view.token_ids)) for batch in batches for view in (*batch.queries, *batch.targets)]
-    assert 25 <= np.mean(sizes) <= max(sizes) <= 40
-
-
 def test_documents_without_text_are_left_out_or_refused() -> None:
     batch = pairs([*CORPUS[:3], make_document("blank", " ")]).batch(0)
     assert sorted(batch.positions) == [0, 1, 2]

@@ -126,16 +126,6 @@ def test_vectors_of_requests_are_shared(
     live.close()
 
 
-def test_an_index_of_words_alone_needs_no_encoder(tmp_path: Path, corpus: list[Document]) -> None:
-    folder = tmp_path / "words.lm"
-    build(folder, corpus, encode="none")
-    live = LiveIndex(folder, SETTINGS)
-    live.load()
-    with live.lease() as index:
-        assert len(index.search(Document.from_text(corpus[7].text))) == 10
-    live.close()
-
-
 def test_an_index_that_is_not_loaded_or_not_there_is_refused(folder: Path, tmp_path: Path) -> None:
     live = LiveIndex(folder, SETTINGS, FakeEncoder())
     with pytest.raises(Refusal, match="is being loaded"), live.lease():
