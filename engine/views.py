@@ -11,13 +11,11 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from engine import result as results
-from engine.environment import check_extra
 from engine.result import N_SNIPPETS
 from engine.text.document import section_label
 
 if TYPE_CHECKING:
     import pandas
-    import pyarrow
 
     from engine.report.quotes import Quote
 
@@ -164,17 +162,6 @@ class Result(results.Result):
         from engine.report.exports import part_frame
 
         return part_frame(self, n_pairs=n_pairs)
-
-    def parts_to_arrow(self, *, n_pairs: int | None = N_SNIPPETS) -> pyarrow.Table:
-        """The table of `parts_to_pandas`, with the same pairs, as an Arrow table.
-
-        Raises:
-            MissingExtra: pyarrow is not installed.
-        """
-        check_extra("pyarrow", "Result.parts_to_arrow()", "pyarrow", "arrow")
-        from engine.report.arrow import part_export
-
-        return part_export([self], n_pairs=n_pairs).table()
 
     def __str__(self) -> str:
         from engine.report.table import result_table

@@ -1,4 +1,4 @@
-"""Documents, sections, vectors and parts of results as Arrow tables, and as Arrow and Parquet files.
+"""Documents, sections and vectors as Arrow tables, and as Parquet files.
 
 Needs pyarrow, an extra. It is imported by functions that first check that pyarrow is installed.
 """
@@ -6,7 +6,7 @@ Needs pyarrow, an extra. It is imported by functions that first check that pyarr
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO, Literal, TypeAlias
@@ -16,9 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.errors import IndexMismatch, QueryError, command_line
-from engine.report.contract import place_of, result_dict
-from engine.report.exports import COUNT_COLUMNS, PART_COLUMNS, part_rows
-from engine.result import N_SNIPPETS, Result
+from engine.report.contract import place_of
 from engine.store.checks import content_hash
 from engine.store.partitioned import Snapshot, stored_types
 from engine.store.snapshot import Positions
@@ -26,8 +24,6 @@ from engine.text.section_kinds import section_kinds
 
 What: TypeAlias = Literal["documents", "sections", "vectors"]
 _AT_ONCE = 200  # documents of one batch
-_NUMBERS = ("rank", *COUNT_COLUMNS)
-_REALS = ("score", "contribution", "similarity", "threshold")
 _TYPES = (  # Arrow types of metadata columns, by the JSON types of their values as SQLite names them
     ({"text"}, pa.string()),
     ({"integer"}, pa.int64()),
@@ -66,18 +62,10 @@ class Export:
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
 
-    def write(self, file: BinaryIO, form: Literal["parquet", "arrow"]) -> int:
-        """Write the table.
-
-        Args:
-            form: `arrow` is the Arrow IPC file format, which is also Feather version 2.
-
-        Returns:
-            Number of rows.
-        """
+    def write(self, file: BinaryIO) -> int:
+        """Write the table as Parquet; returns the number of rows."""
         n_rows = 0
-        opened = pq.ParquetWriter if form == "parquet" else pa.ipc.new_file
-        with opened(file, self.schema) as writer:
+        with pq.ParquetWriter(file, self.schema) as writer:
             for batch in self.batches:
                 writer.write_batch(batch)
                 n_rows += batch.num_rows
@@ -86,14 +74,6 @@ class Export:
     def table(self) -> pa.Table:
         """The whole table in memory."""
         return pa.Table.from_batches(self.batches, self.schema)
-
-
-def part_export(results: Iterable[Result], *, n_pairs: int | None = N_SNIPPETS) -> Export:
-    """A row for each part of each hit, see `engine.report.exports`; columns have the same types for all results."""
-    types = {name: pa.int64() for name in _NUMBERS} | {name: pa.float64() for name in _REALS}
-    schema = pa.schema([(name, types.get(name, pa.string())) for name in PART_COLUMNS])
-    rows = (list(part_rows(result_dict(result, n_pairs=n_pairs))) for result in results)
-    return Export(schema, (pa.RecordBatch.from_pylist(block, schema) for block in rows))
 
 
 def index_export(snapshot: Snapshot, what: What, positions: Positions | None = None) -> Export:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-from engine.environment import check_extra
 from engine.report.contract import envelope, result_dict
 from engine.report.exports import NOVELTY_COLUMNS, PART_COLUMNS, bibtex, csv_text, novelty_rows, part_rows, ris
 from engine.report.lines import Line, line
@@ -55,8 +53,8 @@ def print_joint(result: JointResult, shown: Output) -> None:
     emit(text + "\n", shown.output)
 
 
-def render(answers: Sequence[Answer], form: str, n_pairs: int | None) -> str | bytes:
-    """Answers in one of `FORMATS`: bytes for parquet and arrow, for others a text that ends with a newline.
+def render(answers: Sequence[Answer], form: str, n_pairs: int | None) -> str:
+    """Answers in one of `FORMATS`, as a text that ends with a newline.
 
     `n_pairs` has the section pairs of a hit, by default as many as a table or a report shows.
     """
@@ -120,22 +118,11 @@ def _html(answers: Sequence[Answer], n_pairs: int | None) -> str:
     return result_page([answer.result for answer in answers], n_pairs=n_pairs, command=typed_command())
 
 
-def _columns(answers: Sequence[Answer], n_pairs: int | None, form: Literal["parquet", "arrow"]) -> bytes:
-    """The rows of `_csv` with typed columns."""
-    check_extra("pyarrow", f"the format {form}", "pyarrow", "arrow")
-    # Loads pyarrow, which the other formats do not need.
-    from engine.report.arrow import part_export
-
-    file = io.BytesIO()
-    part_export([answer.result for answer in answers], n_pairs=n_pairs).write(file, form)
-    return file.getvalue()
-
-
 def _word(name: str) -> str:
     return "_".join(safe(name).split())
 
 
-FORMATS: dict[str, Callable[[Sequence[Answer], int | None], str | bytes]] = {
+FORMATS: dict[str, Callable[[Sequence[Answer], int | None], str]] = {
     "json": _json,
     "jsonl": _jsonl,
     "csv": _csv,
@@ -143,6 +130,4 @@ FORMATS: dict[str, Callable[[Sequence[Answer], int | None], str | bytes]] = {
     "html": _html,
     "bibtex": lambda answers, _: bibtex(answer.result for answer in answers),
     "ris": lambda answers, _: ris(answer.result for answer in answers),
-    "parquet": partial(_columns, form="parquet"),
-    "arrow": partial(_columns, form="arrow"),
 }

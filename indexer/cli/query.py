@@ -77,7 +77,7 @@ class _Named:
 @request_options()
 @ray_option("Search partitions as actors of")
 @pairs_option(None, "3, in HTML 10; of novelty 1, in HTML 3")
-@format_option(["table", "json", "jsonl", "csv", "trec", "html", "bibtex", "ris", "parquet", "arrow"])
+@format_option(["table", "json", "jsonl", "csv", "trec", "html", "bibtex", "ris"])
 @file_options
 @log_option
 @search_device_option
@@ -153,8 +153,6 @@ def _check_use(names: _Named, request: Request, shown: Output) -> None:
     form, texts = shown.form, names.texts
     if not any((names.documents, names.doc_ids, texts)):
         raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")
-    if form in ("parquet", "arrow") and shown.output is None:
-        raise click.UsageError(f"--format {form} is binary; name a file: -o parts.{form}")
     if not all(map(str.strip, texts)):
         raise click.UsageError("--text is empty; give it some words")
     if names.is_joint and form not in _OF_JOINT:

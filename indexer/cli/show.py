@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 import numpy as np
@@ -363,9 +363,6 @@ def _check_options(doc_id: str | None, *, of_index: dict[str, bool], of_document
         raise click.UsageError(f"{chosen[0]} shows all of INDEX; leave out DOC_ID")
 
 
-FORMS: dict[str, Literal["parquet", "arrow"]] = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow"}
-
-
 @click.command()
 @existing_index_argument
 @click.option(
@@ -378,19 +375,14 @@ FORMS: dict[str, Literal["parquet", "arrow"]] = {".parquet": "parquet", ".arrow"
 @click.option("--where", metavar="FILTER", help="Metadata filter; see longmatch query.")
 @output_option
 def export(index: Path, what: What, where: str | None, output: Path | None) -> None:
-    """Write documents, sections or vectors of INDEX to a file for other programs.
-
-    The file's name gives the format: .parquet, or .arrow (the file format of
-    Arrow IPC, which pandas reads as Feather). The option --format parquet of
-    longmatch query writes the parts of results.
+    """Write documents, sections or vectors of INDEX to a Parquet file.
 
     \b
     Example:
         longmatch export papers.lm --what sections -o sections.parquet
     """
-    form = None if output is None else FORMS.get(output.suffix.lower())
-    if output is None or form is None:
-        raise click.UsageError("name a file that ends in .parquet or .arrow: -o documents.parquet")
+    if output is None or output.suffix.lower() != ".parquet":
+        raise click.UsageError("name a file that ends in .parquet: -o documents.parquet")
     check_extra("pyarrow", "longmatch export", "pyarrow", "arrow")
     # Loads pyarrow, which no other command needs.
     from engine.report.arrow import index_export
@@ -399,7 +391,7 @@ def export(index: Path, what: What, where: str | None, output: Path | None) -> N
         snapshot, chosen = opened.snapshot, opened.matching(where)
         table = index_export(snapshot, what, chosen)
         with opened_output(output) as file:
-            n_rows = table.write(file, form)
+            n_rows = table.write(file)
         log(f"{n_rows:,} rows, {len(chosen):,} documents")
         n_missing = int(np.count_nonzero(~snapshot.has_vectors[chosen])) if what == "vectors" else 0
         if n_missing:

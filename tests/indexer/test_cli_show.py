@@ -88,16 +88,14 @@ def test_the_fields_are_listed(built: Path) -> None:
 
 
 def read_table(path: Path) -> Any:  # noqa: ANN401
-    module = pytest.importorskip("pyarrow.parquet" if path.suffix == ".parquet" else "pyarrow.feather")
-    return module.read_table(path)
+    return pytest.importorskip("pyarrow.parquet").read_table(path)
 
 
 @pytest.mark.parametrize("what", ["documents", "sections"])
 def test_the_file_is_the_table_of_the_index(words_folder: Path, tmp_path: Path, what: str) -> None:
     with longmatch.open(words_folder) as index:
-        for name in ("x.parquet", "x.arrow", "x.feather"):
-            succeed("export", words_folder, "--what", what, "-o", tmp_path / name)
-            assert read_table(tmp_path / name).equals(index.to_arrow(what))  # type: ignore[arg-type]
+        succeed("export", words_folder, "--what", what, "-o", tmp_path / "x.parquet")
+        assert read_table(tmp_path / "x.parquet").equals(index.to_arrow(what))  # type: ignore[arg-type]
 
 
 def test_vectors_of_filtered_documents_are_exported(built_folder: Path, tmp_path: Path) -> None:
@@ -119,15 +117,6 @@ def test_failed_exports_keep_the_old_file(words_folder: Path, tmp_path: Path, mo
     result = run("export", words_folder, "-o", tmp_path / "x.parquet")
     assert result.exit_code == 1 and "could not be written (No space left on device)" in result.stderr
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
-
-
-def test_parts_of_results_are_columns(words_folder: Path, tmp_path: Path) -> None:
-    query = ["query", words_folder, "--id", "doc003", "--id", "doc004", "-k", "2", "--sections", "1"]
-    for form in ("parquet", "arrow"):
-        succeed(*query, "--format", form, "-o", tmp_path / f"x.{form}")
-        rows = read_table(tmp_path / f"x.{form}").to_pylist()
-        assert {row["query_id"] for row in rows} == {"doc003", "doc004"}
-        assert {row["kind"] for row in rows} == {"section_pair", "rest"}
 
 
 def test_hits_are_printed_as_bibtex_and_ris(words_folder: Path) -> None:
