@@ -69,8 +69,6 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
         )
     if not catalog.exists():
         raise IndexMismatch(f"{folder} holds no index; make one: {command_line('index', folder, 'PATH...')}")
-    if target.exists():
-        raise QueryError(f"{target} is there already; name another file, or delete it first")
     if not target.parent.is_dir():
         make = f"mkdir -p {quote(str(target.parent))}"
         raise QueryError(f"there is no folder {target.parent} for the backup; make it first: {make}")
@@ -86,7 +84,9 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
 
 
 def _backup_once(folder: Path, target: Path) -> BackupReport:
-    with unfinished_folder(target) as work:
+    with unfinished_folder(target) as work:  # removes what a killed run left, also where its backup is complete
+        if target.exists():
+            raise QueryError(f"{target} is there already; name another file, or delete it first")
         copy, reported = work / CATALOG_FILE, checks.reported_commits(folder)
         with reading(folder / CATALOG_FILE) as connection, closing(sqlite3.connect(copy)) as into:
             try:
@@ -181,9 +181,9 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
     source, folder = Path(file), Path(index)
     if not source.is_file():
         raise QueryError(f"there is no file {source}; name a file that `longmatch upkeep backup` wrote")
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise QueryError(f"{folder} is there already; name a new folder, or move that one away first")
     with appearing(folder) as unfinished:
+        if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+            raise QueryError(f"{folder} is there already; name a new folder, or move that one away first")
         files = _unpack(source, unfinished)
         named, n_documents, meta = _contents(unfinished / CATALOG_FILE)
         if {CATALOG_FILE: files[CATALOG_FILE]} | named != files:

@@ -174,6 +174,10 @@ def test_a_run_that_was_killed_is_run_again_and_leaves_nothing(name: str, built_
     else:
         restore(tmp_path / "first", tmp_path / name)
         assert verify(tmp_path / name) == []
+    left.mkdir()  # by a kill after the backup was complete
+    (tmp_path / f"{name}.unfinished.lock").touch()
+    with pytest.raises(QueryError, match="is there already"):
+        backup(built_folder, tmp_path / name) if name == "saved" else restore(tmp_path / "first", tmp_path / name)
     assert {file.name for file in tmp_path.iterdir()} == {"first", name}
 
 
