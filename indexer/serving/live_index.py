@@ -26,6 +26,7 @@ from engine.text.document import Document
 from indexer.searches import SearchLog
 from indexer.serving.answers import LOG, Refusal, too_busy
 from indexer.serving.settings import ServerSettings
+from indexer.serving.work import elsewhere
 
 
 class Stage(StrEnum):
@@ -237,14 +238,15 @@ class SharedEncoder(Encoder):
                 raise EncoderError("the server is shutting down; send the request again later")
             self._waiting.append(job)
             self._arrival.notify()
-        while not wait([job.encoded], _LOOK_SECONDS).done:
-            try:
-                step()
-            except Exception:
-                job.is_wanted = False
-                with self._arrival, suppress(ValueError):
-                    self._waiting.remove(job)
-                raise
+        with elsewhere():
+            while not wait([job.encoded], _LOOK_SECONDS).done:
+                try:
+                    step()
+                except Exception:
+                    job.is_wanted = False
+                    with self._arrival, suppress(ValueError):
+                        self._waiting.remove(job)
+                    raise
         return job.encoded.result()
 
     def close(self) -> None:

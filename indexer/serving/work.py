@@ -89,6 +89,7 @@ class Metrics:
 
 AnswerT = TypeVar("AnswerT")
 
+_PLACES: ContextVar[threading.Semaphore | None] = ContextVar("places", default=None)  # of the pool of this thread
 BODY_BYTES: ContextVar[int] = ContextVar("body", default=0)  # of the request that is handled
 LARGE_BODY = 256 * 2**10  # bytes; half of the threads work on larger ones
 _ALL_WORK_BYTES = MOST_WORK_BYTES  # of all requests at one time
@@ -139,7 +140,10 @@ class Workers:
             n_admitted: pieces of work that run or wait for a thread.
             timeout: seconds until a client gets an error instead, and the work ends at its next step.
         """
-        self._threads = ThreadPoolExecutor(n_threads, thread_name_prefix="request")
+        self._places = threading.Semaphore(n_threads)  # a thread that waits for the encoder leaves its place
+        self._threads = ThreadPoolExecutor(
+            max(n_threads, n_admitted), "request", initializer=_PLACES.set, initargs=(self._places,)
+        )
         self._n_most = n_admitted
         self._timeout = timeout
         self._large = asyncio.Semaphore(max(1, n_threads // 2))
@@ -167,7 +171,8 @@ class Workers:
 
         def working() -> AnswerT:
             try:
-                with limited(work):
+                with limited(work), self._places:
+                    work(0)
                     return answer()
             finally:
                 work.end()
@@ -197,6 +202,19 @@ class Workers:
     def close(self) -> None:
         """Start no further work."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """Leave the place of this thread to another request, while this one waits for its vectors."""
+    if (places := _PLACES.get()) is None:
+        yield
+        return
+    places.release()
+    try:
+        yield
+    finally:
+        places.acquire()
 
 
 def _in_loop(loop: asyncio.AbstractEventLoop, action: Callable[[], None]) -> None:

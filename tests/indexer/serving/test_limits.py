@@ -7,19 +7,21 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from engine.encoders.encoder import EncodedDocument, SegmentedDocument
 from engine.errors import step
 from engine.index import Index
 from engine.text.document import Document
 from indexer.serving import answers
 from indexer.serving.bodies import Parameters
 from indexer.serving.settings import MOST_CHARS, MOST_SECTIONS, ServerSettings
+from tests.fakes import FakeEncoder
 from tests.indexer.serving.clients import served, until
 from tests.indexer.serving.test_server import running
 
@@ -108,6 +110,23 @@ def test_deadlines_end_work_and_large_requests_leave_threads(
         assert client.post("/v1/search", json={"text": WORDS}).status_code == 200
         assert joined() == [504] * 6
         until(lambda: b"requests_admitted 0" in client.get("/metrics").content)
+
+
+def test_a_request_that_waits_for_its_vectors_leaves_its_thread_to_others(built_folder: Path) -> None:
+    class Held(FakeEncoder):
+        def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
+            assert len(documents[0].document.text) < len(WORDS) or released.wait(60)
+            return super().encode_segmented(documents)
+
+    released = threading.Event()
+    with served(built_folder, ServerSettings(threads=1), Held()) as client:
+        joined = post_all(client, 2, {"text": WORDS})
+        try:
+            until(lambda: b"requests_admitted 2" in client.get("/metrics").content)
+            assert client.get("/v1/documents/doc003").status_code == 200
+        finally:
+            released.set()
+        assert joined() == [200, 200]
 
 
 def test_no_type_is_guessed_and_readiness_says_nothing_of_documents(client: TestClient) -> None:
