@@ -3,8 +3,7 @@
 Near points are similar documents; distant points can be similar too, since two components show only a part of the
 variance.
 
-A point is the first two principal components of the vector of a document, or of its weighted words, which are hashed
-into a vector. Letters in shapes: N documents, D width, V terms.
+A point is the first two principal components of the vector of a document. Letters in shapes: N documents, D width.
 """
 
 from __future__ import annotations
@@ -24,16 +23,14 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from engine.encoders.encoder import Vectors, unit
+from engine.encoders.encoder import Vectors
+from engine.errors import QueryError, command_line
 from engine.index import Index
 from engine.result import Result
 from engine.store.partitioned import Snapshot
 from engine.store.reference import sample_order
 from engine.store.snapshot import Positions
 from engine.text.document import Document
-from engine.words.counts import TermTable, count_documents
-from engine.words.likelihood import ALPHA, TermStatistics
-from engine.words.segmenter import segmenter_of
 
 # Okabe & Ito (2008): distinct for colour-blind readers; without their yellow, too faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -54,11 +51,7 @@ def figure_file(figure: Figure, form: Form) -> bytes:
 
 
 Points = NDArray[np.float64]
-_FEWEST_DOCUMENTS = (2, 5)  # least number of documents that must have a term; 5 for 75 documents or more
-_PER_DOCUMENT = 15
 _K = 2
-_BITS = 10  # of the places of hashed terms
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,30 +61,6 @@ class Projection:
     points: Points  # (N, 2)
     shares: tuple[float, float]  # of the variance, in [0, 1]
     place: Callable[[NDArray[np.float64]], Points]  # rows (n, D) -> (n, 2)
-
-
-def common_terms(table: TermTable) -> NDArray[np.uint32]:
-    """(V,) the terms of several documents, rising: those of two alone would give an axis to each near-duplicate."""
-    fewest = int(np.clip(table.n_documents // _PER_DOCUMENT, *_FEWEST_DOCUMENTS))
-    distinct, counts = np.unique(table.terms, return_counts=True)
-    return distinct[counts >= fewest]
-
-
-def term_rows(table: TermTable, statistics: TermStatistics, terms: NDArray[np.uint32]) -> Vectors:
-    """(N, D) unit rows of documents: terms weighed as in the score, b_t(d) = ln(1 + alpha tf / (|d| p(t))), and hashed.
-
-    Each of `terms` adds its weight at a place and with a sign that follow from the term, so that products of rows are
-    nearly those of all weights (Weinberger et al. 2009, arXiv:0902.2206).
-    """
-    is_kept = np.isin(table.terms, terms)
-    documents, keys = table.rows()[is_kept], table.terms[is_kept]
-    lengths = np.maximum(1.0, table.lengths())[documents]
-    weights = np.log1p(ALPHA * table.counts[is_kept] / (lengths * statistics.probabilities(keys)))
-    mixed = keys * _MIX
-    places = (mixed >> np.uint64(64 - _BITS)).astype(np.int64) + (documents << _BITS)
-    signs = np.where((mixed >> np.uint64(32)) & np.uint64(1), 1.0, -1.0)
-    rows = np.bincount(places, signs * weights, table.n_documents << _BITS).astype(np.float32)
-    return unit(rows.reshape(-1, 1 << _BITS))
 
 
 def project_vectors(vectors: Vectors) -> Projection:
@@ -140,7 +109,6 @@ class CorpusMap:
     positions: Positions  # (N,) of the documents, rising
     points: Points  # (N, 2)
     shares: tuple[float, float]  # share of the variance that each axis shows
-    source: str  # name of the values that were projected
     n_documents: int  # of the index
     query: Points | None = None  # (1, 2)
 
@@ -148,49 +116,28 @@ class CorpusMap:
 def corpus_map(index: Index, query: Document | str | None = None, where: str | None = None) -> CorpusMap:
     """Project the documents of an index, and a query with them.
 
-    If at least half of the documents have vectors, or the index has no words, the document vectors are projected, and
-    documents without vectors are left out. In an index of words, or with few vectors, the weighted words are projected.
+    Documents without vectors are left out.
 
     Raises:
-        QueryError: there is no such document, or the filter cannot be used.
+        QueryError: there is no such document, the filter cannot be used, or most documents have no vectors.
     """
     snapshot = index.snapshot
     chosen = index.matching(where)
     if len(chosen) > MOST_DOCUMENTS:
         order = sample_order(snapshot.doc_ids())
         chosen = np.sort(order[np.isin(order, chosen)][:MOST_DOCUMENTS])
-    if snapshot.language is None or snapshot.has_vectors[chosen].sum() * 2 >= max(1, len(chosen)):
-        chosen = chosen[snapshot.has_vectors[chosen]]
-        projection, at = _of_vectors(index, chosen, query)
-        source = "document vectors"
-    else:
-        projection, at = _of_words(index, chosen, query)
-        source = "weighted words"
-    return CorpusMap(chosen, projection.points, projection.shares, source, snapshot.n_documents, at)
-
-
-def _of_vectors(index: Index, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
-    projection = project_vectors(index.snapshot.document_rows(chosen).astype(np.float32))
-    if query is None:
-        return projection, None
-    encoded = index.stored_query(query).vectors if isinstance(query, str) else index.encoder.encode([query])[0]
-    return projection, projection.place(encoded.document[None].astype(np.float64))
-
-
-def _of_words(index: Index, chosen: Positions, query: Document | str | None) -> tuple[Projection, Points | None]:
-    snapshot = index.snapshot
-    statistics = snapshot.reference.statistics.words
-    table = snapshot.words(chosen).words
-    terms = common_terms(table)
-    projection = project_vectors(term_rows(table, statistics, terms))
-    if query is None:
-        return projection, None
-    if isinstance(query, str):
-        counts = snapshot.words(np.array([index.position(query)])).words
-    else:
-        segmenter = segmenter_of(snapshot.language or "none")
-        counts = count_documents(segmenter, [query]).words
-    return projection, projection.place(term_rows(counts, statistics, terms).astype(np.float64))
+    encoded = chosen[snapshot.has_vectors[chosen]]
+    if 2 * len(encoded) < len(chosen):
+        raise QueryError(
+            f"{len(chosen) - len(encoded):,} of {len(chosen):,} documents have no vectors yet, which place them on the "
+            f"map; encode them: {command_line('index', snapshot.folder)}"
+        )
+    projection = project_vectors(snapshot.document_rows(encoded).astype(np.float32))
+    at = None
+    if query is not None:
+        read = index.stored_query(query).vectors if isinstance(query, str) else index.encoder.encode([query])[0]
+        at = projection.place(read.document[None].astype(np.float64))
+    return CorpusMap(encoded, projection.points, projection.shares, snapshot.n_documents, at)
 
 
 def plot_map(index: Index, corpus: CorpusMap, *, result: Result | None = None, by: str | None = None) -> Figure:
@@ -214,7 +161,7 @@ def _map_figure(corpus: CorpusMap) -> tuple[Figure, Axes]:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
     for number, (share, axis) in enumerate(zip(corpus.shares, (axes.xaxis, axes.yaxis), strict=True), start=1):
-        name = f"component {number}: {100 * share:.1f} % of the variance of {corpus.source}"
+        name = f"component {number}: {100 * share:.1f} % of the variance"
         axis.set_label_text(name, fontsize=9, color=DARK)
     n_shown = len(corpus.positions)
     of = "" if n_shown == corpus.n_documents else f" of {corpus.n_documents:,}"

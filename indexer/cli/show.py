@@ -423,7 +423,7 @@ def plot(
 ) -> None:
     """Draw a map of INDEX, with its documents as points.
 
-    Similar documents are near each other. With a DOCUMENT (or --id),
+    Similar documents are near each other, by their vectors. With a DOCUMENT (or --id),
     the query is a star, and its hits have their ranks. The file's name gives the
     format: .png or .svg.
 

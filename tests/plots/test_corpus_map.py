@@ -14,12 +14,13 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-import longmatch
+from engine.errors import QueryError
 from engine.index import Index
 from engine.plots import COLOURS, MARKERS, corpus_map, figure_file, plot_map, project_vectors
 from engine.search.request import Request
 from engine.text.document import Document
-from tests.fakes import make_document
+from indexer.building.builder import build
+from tests.fakes import FakeEncoder, make_document
 
 
 def labels(figure: Figure) -> list[str]:
@@ -29,26 +30,24 @@ def labels(figure: Figure) -> list[str]:
 def test_documents_stand_where_their_vectors_are_projected_and_axes_state_their_share(index: Index) -> None:
     made = corpus_map(index)
     np.testing.assert_array_equal(made.points, project_vectors(index.snapshot.document_vectors).points)
-    assert (made.source, made.n_documents, made.query) == ("document vectors", 60, None)
+    assert (made.n_documents, made.query) == (60, None)
     axes = plot_map(index, made).axes[0]
-    assert axes.get_xlabel() == f"component 1: {100 * made.shares[0]:.1f} % of the variance of document vectors"
+    assert axes.get_xlabel() == f"component 1: {100 * made.shares[0]:.1f} % of the variance"
     made = corpus_map(index, "doc003", "doc_id = 'doc003'")
     assert figure_file(plot_map(index, made, result=index.search("doc003", Request(k=1))), "svg").startswith(b"<?xml")
 
 
-def test_an_indexed_query_stands_on_its_own_point(index: Index, words_folder: Path) -> None:
+def test_an_indexed_query_stands_on_its_own_point_and_words_have_none(index: Index, words_folder: Path) -> None:
     made = corpus_map(index, "doc007")
     assert made.query is not None
     np.testing.assert_allclose(made.query, made.points[7:8], atol=1e-6)
-    with Index.open(words_folder) as opened:
-        made = corpus_map(opened, "doc007")
-        assert made.source == "weighted words" and made.query is not None
-        np.testing.assert_allclose(made.query, made.points[7:8], atol=1e-6)
+    without = pytest.raises(QueryError, match=r"60 of 60 documents have no vectors yet.* encode them: longmatch index")
+    with Index.open(words_folder) as opened, without:
+        corpus_map(opened, "doc007")
 
 
-def test_a_document_stands_near_those_of_its_topic(words_folder: Path, corpus: list[Document]) -> None:
-    with Index.open(words_folder) as opened:
-        made = corpus_map(opened, make_document("q", corpus[12].text + corpus[22].text))
+def test_a_document_stands_near_those_of_its_topic(index: Index, corpus: list[Document]) -> None:
+    made = corpus_map(index, make_document("q", corpus[12].text + corpus[22].text))
     assert made.query is not None
     distances = np.linalg.norm(made.points - made.query, axis=1)
     own = np.array([document.metadata["topic"] == 2 for document in corpus])
@@ -79,7 +78,7 @@ def test_the_commonest_values_of_a_field_get_colours_and_no_value_is_grey(index:
     assert found == [*(f"topic: {value}" for value in range(6)), "topic: other values"]
     assert labels(plot_map(index, corpus_map(index), by="tags"))[0] == "tags: t0"
     documents = [make_document(f"d{n}", f"fox {n} and dog", metadata={"a": n} if n else {}) for n in range(3)]
-    longmatch.build(tmp_path / "x.lm", documents, encode="none", progress=False)
+    build(tmp_path / "x.lm", documents, encoder=FakeEncoder())
     with Index.open(tmp_path / "x.lm") as opened:
         assert labels(plot_map(opened, corpus_map(opened), by="a")) == ["a: 1", "a: 2", "a: no value"]
 
