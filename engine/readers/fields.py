@@ -378,10 +378,17 @@ def _name_above(lines: Sequence[str]) -> str:
 def _continues(before: str, line: str) -> bool:
     """Whether a line of a caption goes on in the next one."""
     is_name = not before.endswith((",", ".", ";", ":")) and _BESIDE_NAME.search(before) is None
+    if before.endswith(",") and _OFFICE.match(line):
+        return True
     return _GOES_ON.search(before) is not None or (is_name and before.isupper() == _without_role(line).isupper())
 
 
 _IS_DOCKET = re.compile(r"(?:record )?nos?\. ?\S{0,9}\d", re.IGNORECASE)
+_OFFICE = re.compile(  # behind the name of who holds it
+    r"(?:(?:acting|deputy|former) )?(?:warden|secretary|attorney general|commissioner|director|sheriff|superintendent"
+    r"|administrator|governor|trustee|execut(?:or|rix)|guardian|u\.? ?s\.? trustee)\b",
+    re.IGNORECASE,
+)
 _BESIDE_NAME = re.compile(  # courts, dates and kinds of papers
     r"\d|\b(?:court|tribunal|circuit|term|panel|syllabus|opinion|order|notice|filed|present|before|appeals?|in re)\b"
     r"|(?:district|division|county|state) of\b|^\w+ (?:district|division|department|county)$"

@@ -99,7 +99,7 @@ _GUTTER = re.compile(r"(?:^|\s)(?:linenos?|[\w-]*gutter)(?:\s|$)")  # numbers be
 _STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page[-_]?(?:number|num|break|no|label)|pagenum)", re.IGNORECASE)
 _NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*\u2020\u2021\u00a7a-z])\]?$")
 _HIDDEN = re.compile(
-    r"display\s*:\s*none|mso-hide\s*:\s*all|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![\d.]*[1-9])|(?<![\w-])color\s*:\s*"
+    r"display\s*:\s*none|mso-hide\s*:\s*all|(?<![\w-])visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![\d.]*[1-9])|(?<![\w-])color\s*:\s*"
     r"transparent|(?:left|top|text-indent)\s*:\s*-\d{3,}|(?<![\w-])clip(?:-path)?\s*:\s*(?:rect\(0|inset\(50%)",
     re.IGNORECASE,
 )
@@ -434,8 +434,10 @@ def _reason_of_looks(element: Element, names: str) -> str | None:
     )
     if is_page and markup.n_words(element) <= 3:
         return reasons.RUNNING_HEADS
-    if _EDIT_LINKS.search(names) or _GUTTER.search(names):
-        return reasons.NAVIGATION if _EDIT_LINKS.search(names) else reasons.LINE_NUMBERS
+    if _EDIT_LINKS.search(names):
+        return reasons.NAVIGATION
+    if _GUTTER.search(names) and "".join(markup.words(element).split()).isdigit():
+        return reasons.LINE_NUMBERS
     style = element.get("style") or ""
     is_hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true" or _HIDDEN.search(style)
     is_hidden = is_hidden or _HIDDEN_CLASS.search(names) or (element.tag not in _BLOCKS and _CLEAR.search(style))

@@ -68,11 +68,13 @@ _SECTION = re.compile(
 )
 _MAX_TITLE_CHARS = 2_000  # in source
 _DROPPED = re.compile(
-    r"\\begin\{(thebibliography|tikzpicture|CCSXML|filecontents)\*?\}.*?(?:\\end\{\1\*?\}|\Z)", re.DOTALL
+    r"\\begin\{(thebibliography|tikzpicture|CCSXML|filecontents)\*?\}.*?(?:\\end\{\1\*?\}|\Z)"
+    r"|\\tikz(?![A-Za-z])\s{0,3}(?:\[[^\]]{0,200}\]\s{0,3})?(?:\\[a-z]++[^;{}]{0,500};|\{(?:[^{}]|\{[^{}]{0,200}\}){0,500}+\})",
+    re.DOTALL,
 )
 _ABSTRACT = re.compile(r"\\begin\{abstract\}.*?\\end\{abstract\}", re.DOTALL)
 _PICTURE = re.compile(
-    r"\\(?:includegraphics|plotone|plottwo|epsfig|psfig|epsfbox|epsffile)(?![A-Za-z])|\\begin\{tikzpicture\}"
+    r"\\(?:includegraphics|plotone|plottwo|epsfig|psfig|epsfbox|epsffile)(?![A-Za-z])|\\begin\{tikzpicture\}|\\tikz(?![A-Za-z])"
 )
 _BIBLIOGRAPHY_ITEM = re.compile(r"\\bibitem(?![A-Za-z])")
 _FRONT = re.compile(
@@ -390,7 +392,7 @@ _OPEN_BRACKET = re.compile(  # without an end, which the converter searches for 
     r"\[(?![^\[\]]{0,500}(?:\[[^\[\]]{0,200}\][^\[\]]{0,200}){0,3}\])"
 )
 _GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}(?=(?:\{\})*\{\w)")  # two arguments, of which the first is words
-_GLUED = re.compile(r"(?<=\w)\}(?=\\([A-Za-z]{2,40})\{\w)")
+_GLUED = re.compile(r"(?<=\w)\}(?=\\([A-Za-z]{2,40})\*?(?:\[[^\[\]]{0,200}\])?\{\w)")
 _OPERATOR = re.compile(
     r"(?<=[^\W_])(?=\\(?:log|ln|lg|exp|sin|cos|tan|max|min|arg|det|dim|ker|lim|sup|inf|deg|gcd|Pr|b?mod)(?![A-Za-z]))"
 )

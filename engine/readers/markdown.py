@@ -194,7 +194,7 @@ _MATH_FENCE = re.compile(  # of GitHub and MyST
     r"(.{1,2000}?)\n {0,3}\1[ \t]*$",
     re.M | re.S,
 )
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden(?:[\s=/>]|$)", re.IGNORECASE)
+_HIDDEN = re.compile(r"display\s*:\s*none|(?<![\w-])visibility\s*:\s*hidden|\shidden(?:[\s=/>]|$)", re.IGNORECASE)
 _FIRST_CELL = re.compile(r"<tr[^<>]*>\s*$", re.IGNORECASE)
 _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | ", **dict.fromkeys(
     ["p", "div", "summary", "dt", "dd", "figcaption", "blockquote", "section", "center", "details", "table", "caption",

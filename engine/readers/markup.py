@@ -575,7 +575,7 @@ _MOST_FAULTS = 8
 _MENDS: tuple[tuple[str, Callable[[bytes, str], bytes]], ...] = (
     ("Entity '.*' not defined", lambda data, _: _NAMED_CHARACTER.sub(_numbered_character, data)),
     ("EntityRef:", lambda data, _: re.sub(rb"&(?!#?\w{1,31};)", b"&amp;", data)),
-    ("NCName", lambda data, _: re.sub(rb"\sxml:id\s*=", b" id-of-element=", data)),
+    ("NCName|ID .* already defined", lambda data, _: re.sub(rb"\sxml:id\s*=", b" id-of-element=", data)),
     ("invalid Char|Char value", lambda data, _: re.sub(rb"[\x01-\x08\x0b\x0c\x0e-\x1f]", b" ", data)),
     ("Invalid bytes|not proper UTF-8", lambda data, _: decode(data).encode()),
     ("Namespace prefix \\S+ ", _without_prefix),

@@ -230,7 +230,7 @@ _SHARE_OF_COLUMNS, _SHARE_TURNED = 0.6, 0.9  # of the texts of a page
 _BETWEEN_COLUMNS = re.compile(r"(?<=[^\x00-\u2fff]) (?=[^\x00-\u2fff])")
 _SHARE_SILENT = 0.5  # of the characters that are read
 _MIN_PAGE_CHARS = 100  # a page of print has thousands
-_SHARE_OF_PICTURES = 0.5  # of the area of a scanned page, at least
+_SHARE_OF_PICTURES, _SHARE_OF_SHAPES = 0.5, 0.3  # of the area of a scanned page, at least
 _PICTURES = (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM)
 _OCR_PROGRAM = "ocrmypdf"  # begins the creator of the files that it writes
 _STAMP = re.compile(
@@ -253,7 +253,7 @@ class _Extract:
     n_pages: int = 0
     n_unreadable: int = 0  # characters that cannot be decoded
     n_pictures: int = 0
-    has_pictures: bool = False  # anything but text
+    hides_text: bool = False  # maybe, in large shapes, or in shapes as many as letters
     damaged_pages: list[int] = field(default_factory=list)  # from 1
     scanned_pages: set[int] = field(default_factory=set)  # from 1, that OCR may read
     turned: list[str] = field(default_factory=list)  # lines along the margin, that are left out
@@ -347,7 +347,7 @@ def _n_changed(before: Sequence[Line], after: Sequence[Line]) -> int:
 
 def _check_text_layer(extract: _Extract) -> None:
     n_chars = _n_printed(extract.lines)
-    hides_text = extract.has_pictures or extract.n_unreadable > 0
+    hides_text = extract.hides_text or extract.n_unreadable > 0
     is_recognised = extract.properties.get("Creator", "").startswith(_OCR_PROGRAM)
     if n_chars and (n_chars >= _MIN_PAGE_CHARS * extract.n_pages or not hides_text or is_recognised):
         return
@@ -438,7 +438,8 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             objects = _objects(page)
             kinds = Counter(map(pdfium.FPDFPageObj_GetType, objects))
             extract.n_pictures += kinds[pdfium.FPDF_PAGEOBJ_IMAGE]
-            extract.has_pictures |= kinds.total() > kinds[pdfium.FPDF_PAGEOBJ_TEXT]
+            shapes = [one for one in objects if pdfium.FPDFPageObj_GetType(one) != pdfium.FPDF_PAGEOBJ_TEXT]
+            extract.hides_text |= len(shapes) >= _MIN_PAGE_CHARS or _share(page, shapes) >= _SHARE_OF_SHAPES
             found = lines_of(text_page, number, is_laid=is_vertical)
             n_silent = kinds[pdfium.FPDF_PAGEOBJ_TEXT] - n_chars  # texts without a character: their font is not at hand
             if n_silent > _SHARE_SILENT * n_chars:
@@ -454,7 +455,8 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             elif not is_turned and (outside := [one for one in found.lines if _is_outside(one, page.get_bbox())]):
                 extract.hidden.extend(line.text for line in outside)
                 found.lines[:] = [line for line in found.lines if line not in outside]
-            if _n_printed(found.lines) < _MIN_PAGE_CHARS and _is_picture(page, objects):
+            pictures = [one for one in shapes if pdfium.FPDFPageObj_GetType(one) in _PICTURES]
+            if _n_printed(found.lines) < _MIN_PAGE_CHARS and _share(page, pictures) >= _SHARE_OF_PICTURES:
                 extract.scanned_pages.add(number + 1)
             values = list(_values(pdf, page, number, extract))
             extract.values.update(value.text for value in values)
@@ -511,10 +513,9 @@ def _is_column(text: _Pdf) -> bool:
     return height > _COLUMN * max(1.0, width)
 
 
-def _is_picture(page: _Pdf, objects: Sequence[_Pdf]) -> bool:
-    """Whether pictures, a part of which may be on top of others, are as large as most of a page."""
-    areas = (math.prod(_size(one)) for one in objects if pdfium.FPDFPageObj_GetType(one) in _PICTURES)
-    return bool(sum(areas) >= _SHARE_OF_PICTURES * page.get_width() * page.get_height())
+def _share(page: _Pdf, objects: Sequence[_Pdf]) -> float:
+    """The area of objects, a part of which may be on top of others, as a share of the page."""
+    return float(sum(math.prod(map(abs, _size(one))) for one in objects) / (page.get_width() * page.get_height() or 1))
 
 
 def _size(item: _Pdf) -> tuple[float, float]:

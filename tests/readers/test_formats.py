@@ -293,6 +293,10 @@ _ENTRIES["OEBPS/book.opf"] = (
         ("a.html", page("<header id='title-block-header'><h1>Locks</h1><div class='abstract'>We look.</div></header>"
          "<p>Here <span class='math inline'>$\\frac{a}{b}$</span> and <span class='math'>x</span>.</p>"),
          "Locks We look. Here a/b and x.", ["Locks"]),
+        ("a.html", page("<div style='-webkit-backface-visibility: hidden'><p class='row--gutter'>Oak</p></div><p><span "
+         "class='gutter'>1 2</span><span style='visibility: hidden'>elm</span></p>"), "Oak", [""]),
+        ("a.xml", b"<x><p xml:id='a'>The eels hide in mud.</p><p xml:id='a'>So do otters.</p></x>",
+         "The eels hide in mud. So do otters.", [""]),
         ("a.tei", b"<TEI><text><body><list type='unordered'><item>Oak</item></list><list type='ordered:loweralpha'>"
          b"<item>Elm</item></list></body></text></TEI>", "- Oak a. Elm", [""]),
         ("a.xml", b"<article><info><title>Locks</title></info><section><title>Oak</title><para>It is <emphasis role="
@@ -300,8 +304,8 @@ _ENTRIES["OEBPS/book.opf"] = (
          b"<orderedlist numeration='upperroman'><listitem><para>Ash.</para></listitem></orderedlist></section>"
          b"</article>", "Locks Oak It is oak. A gate After it. I. Ash.", ["Oak"]),
         ("a.tex", rb"\documentclass{beamer}\begin{document}Silt\footnote<\value{beamerpauses}->[frame]{A note.} a"
-         rb"\textbar b \textless{}p\textgreater{} $\sum_{\begin{subarray}{l}i\\j\end{subarray}}x$\end{document}",
-         "Silt (A note.) a|b <p> \u2211_ i j x", [""]),
+         rb"\textbar b \affil[1]{Oak}\affil[2]{Elm} \tikz \draw (0,0) -- (1,1); \tikz[scale=2]{\draw (2,0);}\textless{}p\textgreater{} $\sum_{\begin{subarray}{l}i\\j\end{subarray}}x$\end{document}",
+         "Silt (A note.) a|b Oak Elm <p> \u2211_ i j x", [""]),
     ],
 )  # fmt: skip
 def test_text_and_headings_as_converters_write_them(name: str, data: bytes, text: str, headings: list[str]) -> None:

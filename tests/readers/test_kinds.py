@@ -673,11 +673,14 @@ _AS_CELLS = "</w:p></w:tc><w:tc><w:p>".join(word_run(part) for part in (" ".join
         ("a.odt", odt("".join(f"<text:p>{part}</text:p>" for part in _PARTIES))),
         ("a.html", "<html><body>" + "".join(f"<p>{part}</p>" for part in _PARTIES)),
         ("a.tex", latex("\n\n".join(_PARTIES))),
+        ("a.txt", "\n".join([*_PARTIES[:2], "Warden,", *_PARTIES[2:]])),
     ],
 )  # fmt: skip
 def test_a_court_paper_without_a_title_is_titled_by_its_parties(name: str, data: str | bytes) -> None:
     document = document_of(name, data)
-    assert (document.title, document.metadata["docket"]) == ("ANN VANE v. LIME QUARRIES, INC.", "20-15")
+    title = document.title.replace("Warden, ", "").replace(", Warden", "")
+    assert (title, document.metadata["docket"]) == ("ANN VANE v. LIME QUARRIES, INC.", "20-15")
+    assert ("Warden" in document.title) == ("Warden" in document.text)
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,8 @@ def test_a_picture_with_hardly_any_text_is_refused_with_advice_to_run_ocr() -> N
         DocumentError, match=r"its page has only 20 characters in its text layer \(scanned\?\); run OCR"
     ):
         read(pdf_of_contents([words + drawing]), "a", "a.pdf")
-    assert read(pdf_of_contents([words]), "a", "a.pdf").text == "Scanned by a machine"
+    for shape in (b"", b"72 72 200 200 re f"):
+        assert read(pdf_of_contents([words + shape]), "a", "a.pdf").text == "Scanned by a machine"
 
 
 @pytest.mark.slow
