@@ -171,16 +171,18 @@ _COMMENT = re.compile(
     r"|(?P<aside>(?<!\S)%%[^%\n]{1,1000}%%(?![\w%])|^%%[ \t]*\n(?:(?!%%)[^\n]*\n){1,200}%%[ \t]*$)"
     r"|(?P<code>^import[ \t](?:[^\n]{1,300}[ \t])?[\"'][^\"'\n]{1,300}[\"'];?[ \t]*$"
     r"|^export[ \t]+(?:(?:const|let)[ \t]+\w+[ \t]*=|default[ \t]+(?:function|class)\b|(?:async )?function[ \t]+\w+\()"
-    r"(?:[^\n]+\n?){1,200})"
+    r"(?:[^\n]+\n?){1,200}"
+    r"|\{\{[<%][^{}\n]{1,300}[>%]\}\})"
     r"|(?P<note>^\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)"
+    r"|\{(?P<role>[a-z][\w:+.-]{0,30})\}`(?P<of_role>[^`\n]{1,500})`"
     r"|(?P<attributes_of>(?<=[\])`*_])\{(?:[.#]|[\w-]{1,40}=)[^{}\n]{1,300}\}|[ \t]+\{[.#][^{}\n]{1,300}\}(?=[ \t]*$))"
     r"|(?P<tex>(?<![\w\\$])(?:\$\$(?P<display>[^$]{1,2000})\$\$|\$(?P<inline>(?=\S)[^$\n]{1,500}(?:\n[^$\n]{1,500})?(?<=[^\s\\]))\$(?![\w$])"
     r"|\\\((?P<round>(?:(?!\\\().){1,500}?)\\\)|\\\[(?P<square>(?:(?!\\\[)[^$]){1,2000}?)\\\]))",
     re.MULTILINE | re.IGNORECASE,
 )
 _LEFT_OUT = re.compile(
-    r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>]|\[(?://|comment)\]:|&[#a-zA-Z]|\$|\\[(\[]"
-    r"|[\])`*_ \t]\{|\*[^\W\d_]|[\^~][\w+(-]|^[ \t]{0,12}:::|%%"
+    r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>.#\w{]"
+    r"|\[(?://|comment)\]:|&[#a-zA-Z]|\$|\\[(\[]|\*[^\W\d_]|[\^~][\w+(-]|^[ \t]{0,12}:::|%%"
     r"|^(?:im|ex)port[ \t]",
     re.M,
 )
@@ -194,6 +196,16 @@ _MATH_FENCE = re.compile(  # of GitHub and MyST
     r"(.{1,2000}?)\n {0,3}\1[ \t]*$",
     re.M | re.S,
 )
+_DIRECTIVE = re.compile(
+    r"^ {0,12}(?P<fence>`{3,}|~{3,}|:{3,})\{(?P<name>[a-z][\w:+-]{0,40})\}[ \t]*(?P<title>.*)$", re.M
+)
+_CODE_DIRECTIVES = frozenset(
+    "code code-block code-cell literalinclude mermaid raw eval-rst r python julia ojs bash sh sql stan rcpp js css dot "
+    "tikz node perl ruby asis cat".split()
+)
+_OPTION = re.compile(r"[ \t]*:[\w-]{1,40}:(?:[ \t]|$)")
+_TARGET = re.compile(r"\([^()\n]{1,80}\)=[ \t]*|\+\+\+.*")
+_CALLOUT = re.compile(r"(^:{3,}[ \t]*\{[^}\n]{0,300}\.callout-[^}\n]{0,300}\}[ \t]*\n+)#{1,6}[ \t]+", re.M)
 _HIDDEN = re.compile(r"display\s*:\s*none|(?<![\w-])visibility\s*:\s*hidden|\shidden(?:[\s=/>]|$)", re.IGNORECASE)
 _FIRST_CELL = re.compile(r"<tr[^<>]*>\s*$", re.IGNORECASE)
 _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | ", **dict.fromkeys(
@@ -326,6 +338,9 @@ def _without_comments(text: str) -> tuple[str, Counter[str]]:
     counts: Counter[str] = Counter()
     start = place = 0
     text = _MATH_FENCE.sub(r"$$\2$$", text) if "math" in text else text
+    if _DIRECTIVE.search(text):
+        text = _without_directives(text, counts)
+    text = _CALLOUT.sub(r"\1", text) if ".callout-" in text else text
     following = _LEFT_OUT.search(text)
     for sign in _SIGN.finditer(text) if following else ():
         if sign.start() < place:
@@ -378,8 +393,8 @@ def _without_mark(match: re.Match[str], text: str, counts: Counter[str], before:
         return _link(match, counts), stop
     if match["entity"]:
         return unescape(match["entity"]).replace("\u00ad", ""), stop
-    if match["tex"]:
-        return _formula(match), stop
+    if match["tex"] or match["role"]:
+        return _formula(match) if match["tex"] else _of_role(match, before), stop
     if any(map(match.group, _SHOWN)):
         titled = _NAME_OF_DIV.search(match["div"]) if match["div"] else None
         shown = match["label"] or match["caption"] or match["lowered"] or match["initial"] or match["within"] or ""
@@ -400,6 +415,44 @@ def _formula(match: re.Match[str]) -> str:
     """A formula in TeX as its text; what is none as it is."""
     source = next(filter(None, map(match.group, ("display", "inline", "round", "square")))).strip(" `\n")
     return tex_text(source) if _IS_TEX.search(source) and not _PROSE.search(source) else match["tex"]
+
+
+def _of_role(match: re.Match[str], before: str) -> str:
+    """What a role of MyST shows: its words, or those before the target of a link."""
+    name, words = match["role"], match["of_role"]
+    if name.startswith("sup"):
+        return raised(before, words)
+    return tex_text(words) if name == "math" else re.sub(r"\s*<[^<>]*>$", "", words)
+
+
+def _without_directives(text: str, counts: Counter[str]) -> str:
+    """Leave out the fences, options, comments and labels of MyST, of which the words are counted.
+
+    The words behind a fence are a title or a caption; of a picture they are its file.
+    """
+    lines, fences, code, is_option = list[str](), list[str](), "", False
+    for line in text.split("\n"):
+        fence, option, mark = _DIRECTIVE.match(line), is_option and _OPTION.match(line), _FENCE.match(line)
+        is_option = bool(fence or option)
+        if code:
+            code = "" if line.strip() == code else code
+            lines.append(line)
+        elif fence is not None and fence["name"] not in _CODE_DIRECTIVES:
+            fences.append(fence["fence"])
+            lines.append(f"![]({fence['title']})" if fence["name"] in ("figure", "image") else fence["title"])
+        elif fences and line.strip() == fences[-1]:
+            fences.pop()
+            lines.append("")
+        elif mark:
+            code = mark[1]
+            lines.append(line)
+        elif line.startswith("% "):
+            counts[reasons.COMMENT_WORDS] += len(line.split()) - 1
+        elif option or _TARGET.fullmatch(line):
+            counts[reasons.RAW] += len(line.split())
+        else:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def _link(match: re.Match[str], counts: Counter[str]) -> str:

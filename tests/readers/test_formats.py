@@ -304,7 +304,8 @@ _ENTRIES["OEBPS/book.opf"] = (
          b"<orderedlist numeration='upperroman'><listitem><para>Ash.</para></listitem></orderedlist></section>"
          b"</article>", "Locks Oak It is oak. A gate After it. I. Ash.", ["Oak"]),
         ("a.tex", rb"\documentclass{beamer}\begin{document}Silt\footnote<\value{beamerpauses}->[frame]{A note.} a"
-         rb"\textbar b \affil[1]{Oak}\affil[2]{Elm} \tikz \draw (0,0) -- (1,1); \tikz[scale=2]{\draw (2,0);}\textless{}p\textgreater{} $\sum_{\begin{subarray}{l}i\\j\end{subarray}}x$\end{document}",
+         rb"\textbar b \affil[1]{Oak}\affil[2]{Elm} \tikz \draw (0,0) -- (1,1); \tikz[scale=2]{\draw (2,0);}"
+         rb"\textless{}p\textgreater{} $\sum_{\begin{subarray}{l}i\\j\end{subarray}}x$\end{document}",
          "Silt (A note.) a|b Oak Elm <p> \u2211_ i j x", [""]),
     ],
 )  # fmt: skip

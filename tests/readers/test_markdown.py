@@ -121,6 +121,11 @@ def test_a_huge_list_is_read_in_little_memory() -> None:
             "\n\n\n\n\nOak | Elm\n\n\n",
         ),
         ("::: {.note}\nWait.\n:::\n", "\nWait.\n\n"),
+        ("::: {.callout-tip}\n\n## Tip\nWait.\n:::\n{{< include _a.qmd >}}", "\n\nTip\nWait.\n\n"),
+        (
+            "```{r}\n% x\n```\n(a)=\n% y\n```{note} Look\n:class: x\nSee {ref}`it <a>`, H{sub}`2`O.\n```",
+            "```{r}\n% x\n```\nLook\nSee it, H2O.\n",
+        ),
         (":::tip My tip\nWait.\n:::\n", "My tip\nWait.\n\n"),
         (":::warning[Look out]{#x}\nWait.\n:::", "Look out\nWait.\n"),
         ("~~~\n::: x\n~~~\nEnd: of ::: it.", "~~~\n::: x\n~~~\nEnd: of ::: it."),
