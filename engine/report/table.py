@@ -75,7 +75,7 @@ def result_lines(result: Result, *, n_pairs: int | None = None, width: int = WID
             line(),
         ]
     if not result.hits:
-        lines += [cut(line(no_hits(result)), width), line()]
+        lines += [*_note(no_hits(result), width, 0, Style.PLAIN), line()]
     return lines[:-1]
 
 
@@ -164,7 +164,7 @@ def pooled_note(coverage: Coverage) -> str:
 def no_hits(result: Result) -> str:
     """Why a result has no hits."""
     if result.n_searched == 0:
-        return "no document was searched: the index is empty, or the filter leaves none"
+        return "no document was searched: the index holds none besides the query, or the filter leaves none"
     least = None if result.provenance is None else result.provenance.parameters.get("least")
     if result.n_found and least is not None:
         least = "that of unrelated documents" if least == "auto" else f"{least:g}"

@@ -71,7 +71,7 @@ class Request:
         QueryError: a value has another type or is out of its range, or two values exclude each other.
     """
 
-    k: int = _field(10, "Number of hits per query.", least=1, most_served=1_000, option="-k")
+    k: int = _field(10, "Number of hits per query.", least=1, most_served=1_000, option="-k --k")
     offset: int = _field(0, "Number of hits to skip, for pages.", least=0, most_served=1_000_000)
     where: str | None = _field(
         None,

@@ -205,7 +205,7 @@ def _option(parameter: Parameter, default: object) -> Callable[[DecoratedT], Dec
     elif is_number and not about.choices:  # `Request` reads a number or a choice
         number: Any = click.IntRange if parameter.kind is int else click.FloatRange
         settings |= {"type": number(about.least, about.most), "metavar": about.value or "N"}
-    return click.option(option, parameter.name, help=text, **settings)
+    return click.option(*option.split(), parameter.name, help=text, **settings)
 
 
 def _weights(_context: click.Context, _parameter: click.Parameter, texts: Sequence[str]) -> dict[str, float]:

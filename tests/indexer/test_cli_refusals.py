@@ -46,7 +46,7 @@ REFUSALS: list[tuple[str, int, str]] = [
     ("query {x} /no/such.md", 1, "/no/such.md: "),
     ("query {x} {x}", 1, "is an index; search one index at a time"),
     ("watch {x} --state s.json", 2, "no query: name a DOCUMENT"),
-    ("watch {x} --state s.json --k", 2, "No such option"),
+    ("watch {x} --state s.json --sort", 2, "No such option"),
     ("show '/no/such one.lm'", 1, "holds no index; make one: longmatch index '/no/such one.lm' PATH..."),
     ("show {x} absent.md", 1, "no document 'absent.md'"),
     ("compare draft.md", 2, "one document is named; use: longmatch compare A B, or A --index INDEX --id ID"),

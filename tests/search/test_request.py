@@ -83,7 +83,8 @@ def table() -> str:
     rows = ["| parameter | command line | default | meaning |", "| --- | --- | --- | --- |"]
     for one in parameters():
         about = one.about
-        option = f"`{about.option or '--' + one.name.replace('_', '-')}`" if not about.is_constant else ""
+        names = (about.option or "--" + one.name.replace("_", "-")).split()
+        option = ", ".join(f"`{name}`" for name in names) if not about.is_constant else ""
         default = f"`{json.dumps(one.plain(Request()))}`" if not about.is_constant else "that of the mode"
         least, most = (f"{bound:g}" if bound is not None else None for bound in (about.least, about.most))
         limits = f" From {least} to {most}." if most else f" At least {least}." if least else ""
