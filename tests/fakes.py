@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument, Vectors, unit
 from engine.errors import DocumentError
@@ -155,3 +156,9 @@ def _words(rng: np.random.Generator, topic: int, count: int) -> list[str]:
     return [
         one if choice else other for one, other, choice in zip(of_topic, common, rng.random(count) < 0.6, strict=True)
     ]
+
+
+def few_first_vectors(monkeypatch: pytest.MonkeyPatch, n: int = 8) -> None:
+    """Let a build that encodes later encode `n` documents, as with a large corpus."""
+    for name, value in (("FIRST_DOCUMENTS", n), ("FEWEST_FIRST", 4), ("ALL_TOKENS", 0)):
+        monkeypatch.setattr(f"indexer.generation.reference.{name}", value)

@@ -20,7 +20,6 @@ from engine.errors import (
     EngineError,
     IndexBusy,
     IndexDamaged,
-    MissingExtra,
     StorageError,
     command_line,
     fault,
@@ -48,12 +47,6 @@ def test_the_tree_in_the_docstring_shows_all_errors_and_other_errors_stay_what_t
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_the_docstring_of_every_error_states_when_it_is_raised(leaf: type[EngineError]) -> None:
     assert re.match(r"(Raised|Base) ", leaf.__doc__ or "")
-
-
-def test_a_missing_extra_names_feature_package_and_command() -> None:
-    error = MissingExtra("The table", "pyarrow", "arrow")
-    assert str(error) == "The table needs pyarrow; install it: pip install 'pyarrow>=21'"
-    assert isinstance(error, EngineError)
 
 
 @pytest.mark.parametrize(

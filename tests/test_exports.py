@@ -87,13 +87,6 @@ def test_an_unknown_attribute_is_an_error_and_computes_nothing() -> None:
     assert make.n_calls == 0
 
 
-def test_the_maker_is_released_after_the_first_access() -> None:
-    make = Maker()
-    document = later(make)
-    assert document.text == "text"
-    assert not hasattr(document, "_make")
-
-
 def test_a_deferred_value_compares_prints_copies_and_pickles_like_a_complete_one() -> None:
     assert later(Maker()) == WHOLE == later(Maker())
     assert replace(WHOLE, text="other") != later(Maker())

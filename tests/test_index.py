@@ -22,8 +22,7 @@ from engine.search.request import Request
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.rewriting import partition
-from indexer.generation import reference
-from tests.fakes import FakeEncoder, make_corpus, make_document
+from tests.fakes import FakeEncoder, few_first_vectors, make_corpus, make_document
 
 
 def test_documents_vectors_and_counts_are_those_that_were_indexed(index: Index, corpus: list[Document]) -> None:
@@ -145,9 +144,7 @@ class FirstWords(FakeEncoder):
 @pytest.fixture
 def sparse(tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     """An index where four documents of sixty have vectors."""
-    for name in ("FIRST_DOCUMENTS", "FEWEST_FIRST"):
-        monkeypatch.setattr(f"indexer.generation.reference.{name}", 4)
-    monkeypatch.setattr("indexer.generation.reference.ALL_TOKENS", 0)
+    few_first_vectors(monkeypatch, 4)
     build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), encode="later")
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder(), store=False) as opened:
         yield opened
@@ -219,9 +216,7 @@ def test_threads_get_the_results_of_one_thread(tmp_path: Path, n_partitions: int
 def test_documents_get_vectors_once_while_others_search(
     tmp_path: Path, n_partitions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reference, "FIRST_DOCUMENTS", 8)
-    monkeypatch.setattr(reference, "FEWEST_FIRST", 4)
-    monkeypatch.setattr(reference, "ALL_TOKENS", 0)
+    few_first_vectors(monkeypatch)
     folder, encoder = tmp_path / "x.lm", FakeEncoder()
     build(folder, CORPUS, encoder=encoder, encode="later")
     if n_partitions > 1:

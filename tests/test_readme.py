@@ -1,10 +1,12 @@
-"""README and docs agree with the program: commands parse, transcripts and Python run, links lead somewhere."""
+"""README, docs and examples agree with the program: commands parse, transcripts and Python run, named files exist."""
 
 from __future__ import annotations
 
 import os
 import re
+import runpy
 import shlex
+import sys
 from collections.abc import Iterable, Iterator
 from doctest import ELLIPSIS, OutputChecker
 from functools import cache
@@ -20,6 +22,7 @@ from indexer.building.builder import build
 from indexer.cli import main
 from tests.commands import COMMANDS, parse
 from tests.fakes import FakeEncoder, make_corpus
+from tests.test_layers import imported_modules
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -214,3 +217,99 @@ def test_the_reference_names_every_public_name() -> None:
         "EngineError"
     ]
     assert "::: engine.errors" in page
+
+
+PAGE = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+MOST_FILES = 8
+
+
+def files_after(title: str) -> list[str]:
+    """The files of the indented block below a line."""
+    block = PAGE.split(f"{title}\n\n", 1)[1].split("\n\n", 1)[0]
+    return re.findall(r"(?:engine|indexer)/[\w/]+\.py", block)
+
+
+@pytest.mark.parametrize("title", ["A file into the index:", "A query to its hits:"])
+def test_a_way_is_short_and_its_files_belong_together(title: str) -> None:
+    files = files_after(title)
+    assert 0 < len(files) <= MOST_FILES and all((ROOT / file).is_file() for file in files)
+    names = {file.removesuffix(".py").replace("/", ".") for file in files}
+    imports = {name: imported_modules(name.split(".")[0])[name] & names for name in names}
+    imported = set().union(*imports.values())
+    assert [name for name in names if not imports[name] and name not in imported] == []
+
+
+def test_files_that_pages_and_workflows_name_exist() -> None:
+    pages = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / ".github").rglob("*.yml"),
+    ]
+    named = re.compile(r"\b(?:engine|indexer|longmatch|benchmarks|tests)/[\w/]+\.py\b")
+    gone = {
+        f"{page.relative_to(ROOT)}: {file}"
+        for page in pages
+        for file in named.findall(page.read_text())
+        if "NAME" not in file and not (ROOT / file).is_file()
+    }
+    assert gone == set()
+
+
+NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+
+
+@pytest.mark.parametrize("page", ["security", "storage"])
+def test_the_tests_of_promises_exist(page: str) -> None:
+    named = NAMED.findall((ROOT / "docs" / "explanation" / f"{page}.md").read_text())
+    assert len(named) >= 8
+    assert [one for one in named if f"def {one[1]}(" not in (ROOT / one[0]).read_text()] == []
+
+
+EIPS = ROOT / "demo/corpus/eips"
+
+
+def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
+    monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+    runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of proposals that cite each other."""
+    folder = tmp_path / "demo/corpus/eips"
+    folder.mkdir(parents=True)
+    for file in sorted(EIPS.glob("*.md")):
+        (folder / file.name).symlink_to(file)
+    (tmp_path / "demo/queries").symlink_to(ROOT / "demo/queries")
+    return folder
+
+
+def test_the_filter_example_counts_matching_documents(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("filter.py", monkeypatch, folder)
+    printed = capsys.readouterr().out
+    n_documents = len(list(folder.iterdir()))
+    assert f"where None: {n_documents - 1} documents, certified" in printed
+    assert "where {'number': {'>=': 2000, '<': 4000}}: 4 documents" in printed
+
+
+@pytest.mark.slow
+def test_the_notebook_example_prints_sums_of_parts_equal_to_scores(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    run("notebook.py", monkeypatch)
+    *_, sums, scores = capsys.readouterr().out.splitlines()
+    assert sums == scores and folder.exists()
+
+
+@pytest.mark.slow
+def test_the_training_example_saves_an_encoder(
+    folder: Path, tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("train_own.py", monkeypatch, folder, tmp_path / "own", "--encoder", bert_folder, "--steps", 2)
+    assert " pairs\n" in capsys.readouterr().out
+    assert any((tmp_path / "own/encoder").rglob("*.safetensors"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,15 +12,13 @@ import pytest
 from engine.comparison import compare_alone
 from engine.errors import QueryError
 from engine.index import Index
-from engine.replay import check_replayable, kept_query, recorded_results, replay
-from engine.report.contract import envelope
+from engine.replay import check_replayable, replay
 from engine.result import EncoderState, Provenance, index_state
 from engine.search.request import Request
 from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from engine.views import Result, result_view
 from indexer.building.builder import build
-from longmatch.index import Index as PublicIndex
 from tests.fakes import FakeEncoder, make_document
 from tests.strict_schema import check
 
@@ -119,25 +116,6 @@ def test_a_copy_of_an_index_has_the_same_fingerprint_and_a_changed_one_another(f
     before = fingerprint(folder)
     build(folder, [make_document("d1", "fox and house")], encoder=FakeEncoder())
     assert fingerprint(folder) != before
-
-
-@pytest.mark.slow
-def test_fifty_stored_results_are_equal_on_the_same_index(index: Index, tmp_path: Path) -> None:
-    results = [index.search(f"doc{number:03}", Request(k=3)).to_dict(n_pairs=2) for number in range(50)]
-    (tmp_path / "x.json").write_text(json.dumps(envelope(results)))
-    recorded = recorded_results(tmp_path / "x.json")
-    assert len(recorded) == 50
-    assert [replay(index, one, None).is_equal for one in recorded] == [True] * 50
-
-
-def test_a_stored_text_is_replayed_with_an_equal_result(built_folder: Path) -> None:
-    with PublicIndex.open(built_folder, encoder=FakeEncoder()) as index:
-        text = "# One\n\ncommon1 topic3word4 common2\n\n# Two\n\ntopic3word7 common5\n"
-        recorded = json.loads(json.dumps(index.search(text, k=4).to_dict()))
-        query = kept_query(recorded)
-        assert query is not None and query.text == text
-        found = replay(index.opened, recorded, query)
-    assert found.is_equal and found.reasons == ()
 
 
 def test_a_document_that_was_left_out_may_be_missing_from_the_index(tmp_path: Path) -> None:

@@ -37,14 +37,6 @@ def test_a_vector_is_the_unit_mean_of_the_hidden_states(backbone: Backbone, bert
     assert backbone.tokenizer.tokenize([]) == []
 
 
-@pytest.mark.parametrize("budget", [1, 20, 60, 100_000])
-def test_padding_and_batching_change_nothing_and_order_is_kept(backbone: Backbone, budget: int) -> None:
-    texts = ["fox", "the old river bank", "a", "one two three four five six seven " * 4, "dog and fox"]
-    sequences = [ids for ids, _ in backbone.tokenizer.tokenize(texts)]
-    alone = np.concatenate([backbone.encode([sequence], 64) for sequence in sequences])
-    np.testing.assert_allclose(backbone.encode(sequences, budget), alone, atol=2e-6)
-
-
 def test_offsets_point_at_the_words_whatever_stands_between(backbone: Backbone) -> None:
     text = "  Old\u00a0 FOX\n\nriver."
     _, offsets = backbone.tokenizer.tokenize([text])[0]
@@ -102,7 +94,6 @@ def test_rounding_leaves_buffers_alone(bert_folder: Path) -> None:
     assert rounded.loaded.are_in(rounded.model)
 
 
-WORDS = 200
 SMALL = {
     "vocab_size": 300,
     "hidden_size": 32,

@@ -174,14 +174,6 @@ def test_combinations_follow_the_equations_of_variants(variant: Variant, combina
     torch.testing.assert_close(documents[0], expected / expected.norm(), atol=1e-5, rtol=0)
 
 
-@torch.no_grad()
-def test_in_the_fixed_variant_sum_and_mean_are_equal(ids: Tensor) -> None:
-    modules = [make_module(replace(TINY, combination=kind)) for kind in (Combination.SUM, Combination.MEAN)]
-    mask = torch.ones(1, 3, dtype=torch.bool)
-    one, other = (module.documents(padded_blocks(module, ids)[None, :3], mask)[0] for module in modules)
-    torch.testing.assert_close(one, other, atol=1e-6, rtol=0)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "vocabulary", "n_parameters"),

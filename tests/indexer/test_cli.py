@@ -14,6 +14,7 @@ from engine.gpu import Acceleration, scan_on
 from indexer.building.builder import Settings
 from indexer.building.report import BuildReport
 from tests.commands import run, succeed
+from tests.fakes import few_first_vectors
 from tests.indexer.conftest import text_on
 from tests.strict_schema import check
 
@@ -145,9 +146,7 @@ def test_an_index_of_words_gets_all_vectors_by_a_run_without_files(
 def test_a_query_prints_what_it_encoded(
     tmp_path: Path, papers: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexer.generation.reference.FIRST_DOCUMENTS", 4)
-    monkeypatch.setattr("indexer.generation.reference.FEWEST_FIRST", 4)
-    monkeypatch.setattr("indexer.generation.reference.ALL_TOKENS", 0)
+    few_first_vectors(monkeypatch, 4)
     path = tmp_path / "p.lm"
     later = run("index", path, papers, "--encoder", bert_folder)
     assert "12 documents have no vectors yet" in later.stdout
@@ -211,12 +210,6 @@ def test_a_query_by_text_or_standard_input_is_a_document_of_that_text(built: Pat
     result = run("query", built, "-", "-k", "1", "--format", "trec", stdin=text_on("river", 2))
     query_id, _, doc_id, rank, _, tag = result.stdout.split()
     assert (query_id, rank, tag) == ("stdin.md", "1", "longmatch") and doc_id.startswith("river/")
-
-
-def test_the_table_fits_80_columns(built: Path, papers: Path) -> None:
-    output = run("query", built, papers / "dog" / "1.md").stdout
-    assert max(map(len, output.splitlines())) <= 80
-    assert "The dog 1" in output
 
 
 def test_show_prints_the_exact_text(built: Path, papers: Path) -> None:

@@ -18,7 +18,7 @@ from engine.text.document import Document
 from engine.views import Pairs
 from indexer.pairs import PairSettings, find_pairs
 from tests.commands import succeed
-from tests.fakes import FakeEncoder, make_corpus, make_document
+from tests.fakes import FakeEncoder, few_first_vectors, make_corpus, make_document
 
 CORPUS = make_corpus(40)
 
@@ -82,8 +82,6 @@ def test_pairs_of_vectors_follow_the_rule(index: Index) -> None:
 
 
 def test_documents_without_vectors_are_not_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.search.test_on_demand import few_first_vectors
-
     few_first_vectors(monkeypatch)
     longmatch.build(tmp_path / "x.lm", CORPUS, encoder=FakeEncoder(), encode="later", progress=False).close()
     logged: list[str] = []

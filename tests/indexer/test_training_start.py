@@ -49,7 +49,6 @@ from indexer.training.start import (
     topic_texts,
 )
 from tests.fakes import make_corpus, make_document
-from tests.fakes import make_corpus as make_documents
 from tests.indexer.training_corpus import write_corpus, write_documents
 from tests.indexer.training_sizes import COLDE, SMITH, TDE
 
@@ -226,14 +225,6 @@ def test_positions_are_those_of_the_bert_repeated(attention: NewKind, bert_folde
     rows = long.model.embeddings.position_embeddings.weight[-96:]
     torch.testing.assert_close(rows, torch.cat([own, own]))
     assert np.isfinite(long.encode([list(range(5, 90))], 100)).all()
-
-
-@pytest.mark.parametrize("attention", [NewKind.LONGFORMER, NewKind.BIGBIRD])
-def test_vectors_do_not_depend_on_padding(attention: NewKind, bert_folder: Path) -> None:
-    long = long_backbone(bert_folder, attention, SIZES, device="cpu")
-    sequences = [list(range(5, 5 + length)) for length in (3, 20, 45, 62)]
-    alone = np.concatenate([long.encode([sequence], 1000) for sequence in sequences])
-    np.testing.assert_allclose(long.encode(sequences, 1000), alone, atol=1e-5)
 
 
 def test_a_new_longformer_reads_whole_sections_and_is_saved_as_any_encoder(bert_folder: Path, tmp_path: Path) -> None:
@@ -438,7 +429,7 @@ def test_of_many_positives_some_are_drawn_and_negatives_are_hard_first_and_never
 
 def test_progress_of_indexing_is_logged_at_intervals() -> None:
     lines: list[str] = []
-    documents = {one.doc_id: one for one in make_documents(40)}
+    documents = {one.doc_id: one for one in make_corpus(40)}
     progress = _IndexProgress(TrainingCorpus("papers", documents), lines.append)
     progress(BuildReport(n_unchanged=10))
     assert lines == []  # too soon

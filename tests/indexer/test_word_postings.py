@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 import indexer.generation.generations as generation_module
-import indexer.generation.reference as reference_module
 from engine.index import Index
 from engine.result import Status
 from engine.search.request import Request
@@ -21,7 +20,7 @@ from engine.words.counts import PackedWords
 from indexer.building.builder import build
 from indexer.upkeep.repair import repair
 from indexer.upkeep.verify import Damage, verify
-from tests.fakes import FakeEncoder, make_corpus
+from tests.fakes import FakeEncoder, few_first_vectors, make_corpus
 
 N = 60
 CANDIDATES = 20
@@ -69,9 +68,7 @@ def postings_file(folder: Path) -> Path | None:
 def test_a_query_reads_the_counts_of_few_documents_and_finds_the_same(
     tmp_path: Path, corpus: list[Document], encode: str, n_read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reference_module, "ALL_TOKENS", 0)
-    monkeypatch.setattr(reference_module, "FIRST_DOCUMENTS", 8)
-    monkeypatch.setattr(reference_module, "FEWEST_FIRST", 4)
+    few_first_vectors(monkeypatch)
     build(tmp_path / "x.lm", corpus, encoder=FakeEncoder(), encode=encode)  # type: ignore[arg-type]
     with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
         query = index.stored_query("doc003")

@@ -20,8 +20,7 @@ from engine.text.document import Document
 from engine.text.segmentation import Span
 from engine.words.apart import title_span
 from engine.words.segmenter import segmenter_of
-from tests.fakes import FakeEncoder, make_corpus, make_document
-from tests.search.test_on_demand import few_first_vectors
+from tests.fakes import FakeEncoder, few_first_vectors, make_corpus, make_document
 from tests.strict_schema import check
 
 FOX = "The old fox hunts at night in the dark."

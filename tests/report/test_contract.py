@@ -24,7 +24,7 @@ from engine.text.document import Document
 from engine.words.segmenter import WordSegmenter
 from indexer.building.builder import build
 from indexer.cli.formats import Answer, render
-from tests.fakes import FakeEncoder, make_corpus, make_document
+from tests.fakes import FakeEncoder, few_first_vectors, make_corpus, make_document
 from tests.strict_schema import VALIDATOR, check
 
 CHINESE = [
@@ -119,9 +119,7 @@ def test_a_result_of_vectors_without_words_is_valid(index: Index, corpus: list[D
 def test_a_result_of_an_index_without_all_vectors_is_valid(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("FIRST_DOCUMENTS", "FEWEST_FIRST"):
-        monkeypatch.setattr(f"indexer.generation.reference.{name}", 4)
-    monkeypatch.setattr("indexer.generation.reference.ALL_TOKENS", 0)
+    few_first_vectors(monkeypatch, 4)
     result = check(result_of(tmp_path / "x.lm", corpus, corpus[3], encode="later", candidates=2, k=40))
     assert result["encoding"]["n_encoded"] == 2
     assert {hit["has_vectors"] for hit in result["hits"]} == {True, False}

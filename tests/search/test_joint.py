@@ -32,8 +32,7 @@ from engine.text.segmentation import Section
 from indexer.building.builder import build
 from indexer.building.rewriting import partition
 from indexer.cli import main
-from tests.fakes import FakeEncoder, make_corpus, make_document
-from tests.search.test_on_demand import few_first_vectors
+from tests.fakes import FakeEncoder, few_first_vectors, make_corpus, make_document
 from tests.strict_schema import TOLERANCE, VALIDATOR, check
 from tests.text.test_headings import BODY, CITED, document
 

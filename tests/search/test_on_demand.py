@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import indexer.generation.reference as reference_module
 from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.on_demand import BY_WORDS
@@ -22,22 +21,15 @@ from indexer.building.builder import EncodeNow, build
 from indexer.generation.generations import compact
 from indexer.upkeep.repair import repair
 from indexer.upkeep.verify import verify
-from tests.fakes import FakeEncoder, make_corpus
+from tests.fakes import FakeEncoder, few_first_vectors, make_corpus
 
 N = 60
 SAMPLE = 8
 
 
-def few_first_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a build that encodes later encode a few documents, as with a large corpus."""
-    monkeypatch.setattr(reference_module, "FIRST_DOCUMENTS", SAMPLE)
-    monkeypatch.setattr(reference_module, "FEWEST_FIRST", 4)
-    monkeypatch.setattr(reference_module, "ALL_TOKENS", 0)
-
-
 @pytest.fixture(autouse=True)
 def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    few_first_vectors(monkeypatch)
+    few_first_vectors(monkeypatch, SAMPLE)
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +18,8 @@ from engine.search.query import Prepared, Query, as_stored, prepare
 from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from indexer.building.builder import build
-from tests.fakes import FakeEncoder, make_corpus, make_document, with_copies
-from tests.search.partition_kinds import KINDS, OpenPartition
-from tests.search.test_on_demand import few_first_vectors
+from tests.fakes import FakeEncoder, few_first_vectors, make_corpus, make_document, with_copies
+from tests.ray_cluster import ray_cluster
 
 N = 30
 EXACT = Selection(exact=True)
@@ -66,6 +65,28 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         few_first_vectors(patched)
         build(found["some vectors"], documents(), encoder=FakeEncoder(), encode="later")
     return found
+
+
+# A kind opens a `Partition` of the documents of a folder, whose positions may be others than those of the index.
+OpenPartition = Callable[[Path, Scoring], AbstractContextManager[Partition]]
+
+
+@contextmanager
+def local(folder: Path, scoring: Scoring) -> Iterator[Partition]:
+    with IndexSnapshot(folder) as snapshot:
+        yield LocalPartition(snapshot, scoring)
+
+
+@contextmanager
+def on_ray(folder: Path, scoring: Scoring) -> Iterator[Partition]:
+    ray_cluster()
+    from indexer.cluster.job import PartitionActors
+
+    with closing(PartitionActors([folder])) as actors, IndexSnapshot(folder) as snapshot:
+        yield actors.partitions([snapshot], scoring)[0]
+
+
+KINDS = [pytest.param(local, id="local"), pytest.param(on_ray, id="ray", marks=pytest.mark.ray)]
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -15,16 +15,6 @@ from engine.text.cleaning import json_text, safe
 from engine.text.document import Document, assemble, text_id, text_title
 from engine.text.segmentation import Section, Span
 
-HEADED = "Introduction\n\n" + "Foxes hunt at night. " * 20 + "\n\nMethods\n\n" + "They were watched. " * 20
-
-
-def test_a_text_has_the_sections_of_the_same_text_file() -> None:
-    made = Document.from_text(HEADED)
-    (read,) = read_bytes(HEADED.encode(), "headed.txt")
-    assert isinstance(read, Document)
-    assert (made.text, made.sections) == (read.text, read.sections)
-    assert [section.heading for section in made.sections] == ["Introduction", "Methods"]
-
 
 @pytest.mark.parametrize(
     ("text", "suffix", "title"),

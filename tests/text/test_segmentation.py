@@ -95,13 +95,6 @@ def test_a_path_holds_the_headings_above() -> None:
     assert [section.path for section in divide(text, headings)] == [("A",), ("A", "B"), ("A", "B", "C"), ("A", "D")]
 
 
-def test_a_tiny_section_joins_the_next_one_and_a_tiny_last_section_the_one_before() -> None:
-    text = "A\n" + "B\n" + "b" * 300
-    assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 2)]) == (Section("B", ("B",), 0, len(text), n_merged=2),)
-    text = "A\n" + "a" * 300 + "\nB\nbye"
-    assert divide(text, [Heading("A", 1, 0), Heading("B", 1, 303)]) == (Section("A", ("A",), 0, len(text), n_merged=2),)
-
-
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [

@@ -59,14 +59,6 @@ def test_scores_equal_the_equation(texts: list[list[int]], query: list[int]) -> 
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-@pytest.mark.slow
-@given(TEXTS, TEXTS)
-def test_a_document_scores_the_same_in_any_table(texts: list[list[int]], others: list[list[int]]) -> None:
-    tables, larger = table_of(texts), table_of([*others, *texts])
-    terms = query_terms(table_of(texts[:1]).words, collect([tables]).words)
-    assert scores(terms, tables.words).tolist() == scores(terms, larger.words).tolist()[len(others) :]
-
-
 @given(TEXTS)
 def test_shares_of_terms_sum_to_the_score(texts: list[list[int]]) -> None:
     tables = table_of(texts)
@@ -75,17 +67,6 @@ def test_shares_of_terms_sum_to_the_score(texts: list[list[int]]) -> None:
     summed = np.bincount(found.documents, found.shares, minlength=len(texts))
     np.testing.assert_allclose(np.minimum(summed, 1), scores(terms, tables.words), atol=1e-12)
     assert (np.diff(found.documents) >= 0).all()
-
-
-def test_rare_terms_weigh_more_and_a_document_scores_one_with_itself() -> None:
-    tables = table_of([[1, 2], [1, 3], [1, 4], [1, 5], [2, 9, 9, 9]])
-    terms = query_terms(table_of([[1, 2]]).words, collect([tables]).words)
-    by_document = scores(terms, tables.words)
-    assert by_document[4] < by_document[0] and by_document[1] < by_document[0]
-    assert scores(terms, table_of([[2, 7]]).words)[0] > scores(terms, table_of([[1, 7]]).words)[0]
-    tables = table_of([[1, 2, 2, 3], [4, 5]])
-    terms = query_terms(table_of([[1, 2, 2, 3]]).words, collect([tables]).words)
-    assert scores(terms, tables.words).tolist() == [pytest.approx(1.0), 0.0]
 
 
 @given(TEXTS, st.integers(1, 3))

@@ -23,7 +23,7 @@ from indexer.serving.bodies import Parameters
 from indexer.serving.settings import MOST_CHARS, MOST_SECTIONS, ServerSettings
 from tests.fakes import FakeEncoder
 from tests.indexer.serving.clients import served, until
-from tests.indexer.serving.test_server import running
+from tests.indexer.serving.test_access import running
 
 WORDS = " ".join(f"topic{number % 12}word{number % 7} common{number % 9}" for number in range(100))
 

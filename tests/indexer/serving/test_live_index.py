@@ -24,7 +24,7 @@ from indexer.serving.answers import Refusal
 from indexer.serving.live_index import LiveIndex, Progress, SharedEncoder, Stage, State, Subject
 from indexer.serving.settings import ServerSettings
 from indexer.upkeep.repair import remove as take_out
-from tests.fakes import FakeEncoder, make_corpus, make_document
+from tests.fakes import FakeEncoder, few_first_vectors, make_corpus, make_document
 from tests.indexer.serving.clients import until
 
 SETTINGS = ServerSettings(threads=2)
@@ -105,9 +105,7 @@ def n_encoded(folder: Path) -> int:
 def test_vectors_of_requests_are_shared(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reference, "FIRST_DOCUMENTS", 8)
-    monkeypatch.setattr(reference, "FEWEST_FIRST", 4)
-    monkeypatch.setattr(reference, "ALL_TOKENS", 0)
+    few_first_vectors(monkeypatch)
     folder, encoder = tmp_path / "later.lm", FakeEncoder()
     build(folder, corpus, encoder=encoder, encode="later")
     n_stored = n_encoded(folder)

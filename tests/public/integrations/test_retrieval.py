@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -71,12 +70,6 @@ def test_settings_of_a_call_replace_those_of_the_retriever(folder: Path) -> None
     retriever = Retrieval(folder, k=1, where="year >= 2001")
     assert [one.metadata["year"] > 2000 for one in retriever.find(QUERY)] == [True]
     assert [one.doc_id for one in retriever.find(QUERY, k=1, where={"year": 2000})] == ["fox"]
-
-
-def test_threads_get_the_hits_of_one_thread(folder: Path) -> None:
-    retriever, queries = Retrieval(folder, k=2), [QUERY, "a ship", "the bank", "an old house"] * 5
-    with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(retriever.find, queries)) == [retriever.find(query) for query in queries]
 
 
 def test_a_long_section_is_cut_to_where_its_words_stand() -> None:
