@@ -204,22 +204,6 @@ class JointResult(results.JointResult):
         return plain(joint_lines(self))
 
 
-class Pairs(results.Pairs):
-    """The pairs of an index, best first; pairs with equal scores in order of doc_ids."""
-
-    __slots__ = ()
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A row for each pair, with `PAIR_COLUMNS`.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
-        from engine.report.exports import pairs_frame
-
-        return pairs_frame(self)
-
-
 def result_view(result: results.Result) -> Result:
     """The view of a result, and of its hits."""
     return _view(Result, result, hits=tuple(_view(Hit, hit) for hit in result.hits))

@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 
 from engine.errors import QueryError, command_line
 from engine.index import Index
-from engine.result import DocumentPair
+from engine.result import DocumentPair, Pairs
 from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.partition import Selection
 from engine.search.query import Query
 from engine.search.request import Mode
 from engine.store.partitioned import check_fields
 from engine.store.snapshot import Positions
-from engine.views import Pairs
 
 # Called with the name of the pass ("ranked", "reversed"), the number of finished documents, and their total.
 Progress: TypeAlias = Callable[[str, int, int], None]

@@ -16,7 +16,6 @@ machine whose FAISS or torch is broken.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 
 TYPE_CHECKING = False  # without loading `typing`: an interrupt here has no handler yet
@@ -60,21 +59,6 @@ _HOMES = {
     "read_document": "engine.readers",
     "result_schema": "engine.report.contract",
 }
-
-
-def _show_documents() -> None:
-    """Show documents as HTML in the running notebook: a `Document` is a value, and does not draw itself."""
-    shell = sys.modules["IPython"].get_ipython()
-    if shell is not None:
-        html = shell.display_formatter.formatters["text/html"]
-        # Jinja is loaded by the first document that is shown.
-        html.for_type_by_name(
-            "engine.text.document", "Document", lambda it: import_module("engine.report.page").document_html(it)
-        )
-
-
-if "IPython" in sys.modules:
-    _show_documents()
 
 
 def __getattr__(name: str) -> object:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from engine.citing import CitingDocument
     from engine.report.arrow import What
-    from engine.views import Pairs
+    from engine.result import Pairs
     from indexer.building.builder import EncodeNow
     from indexer.building.report import BuildReport, Progress
 

@@ -26,7 +26,7 @@ from engine.environment import check_extra
 from engine.references.extraction import common_references
 from engine.report.contract import listed_hits, result_dict
 from engine.report.quotes import Quotes
-from engine.result import N_SNIPPETS, PAIR_COLUMNS, Hit, Pairs, Result
+from engine.result import N_SNIPPETS, Hit, Result
 from engine.text.cleaning import safe
 from engine.text.document import section_label
 
@@ -170,16 +170,6 @@ def part_frame(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> pandas.Da
     frame: pandas.DataFrame = library.DataFrame(part_rows(result_dict(result, n_pairs=n_pairs)), columns=PART_COLUMNS)
     # Explicit types, also for columns without any value; "Int64" is the pandas type of integers that can be missing.
     return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64") | dict.fromkeys(("similarity", "threshold"), "float64"))
-
-
-def pairs_frame(pairs: Pairs) -> pandas.DataFrame:
-    """A row for each pair of documents, with `PAIR_COLUMNS`.
-
-    Raises:
-        MissingExtra: pandas is not installed.
-    """
-    frame: pandas.DataFrame = _pandas("Pairs.to_pandas()").DataFrame(pairs.rows(), columns=PAIR_COLUMNS)
-    return frame.astype(dict.fromkeys(("score", "forward", "backward"), "float64"))
 
 
 def _pandas(feature: str) -> ModuleType:

@@ -528,8 +528,6 @@ def _document_sections(result: Result, n_pairs: int | None = None) -> Iterator[S
 
 _PAIRS = 5
 _QUOTE = 320  # most characters of a quote
-_MOST_SECTIONS = 200
-_OPENING = 160  # characters of a section that are shown
 
 
 def result_html(result: Result) -> str:
@@ -537,18 +535,3 @@ def result_html(result: Result) -> str:
     values = contract.result_dict(result, n_pairs=_PAIRS)
     best = max((hit["score"] for hit in values["hits"]), default=1.0)
     return render("notebook/result.html", result=result, values=values, best=best)
-
-
-def document_html(document: Document) -> str:
-    """Title, id, source and metadata, and a table of the sections with their length, pages and first words."""
-    shown = document.sections[:_MOST_SECTIONS]
-    sections = [
-        (
-            section_label(document, number),
-            section.stop - section.start,
-            document.page_numbers(section.span),
-            " ".join(document.text[section.start : min(section.stop, section.start + _OPENING)].split()),
-        )
-        for number, section in enumerate(shown)
-    ]
-    return render("notebook/document.html", document=document, sections=sections)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -61,13 +61,7 @@ class Quote:
 
     def marked(self, before: str = "*", after: str = "*") -> str:
         """The line with its marks between two signs."""
-        return self.joined(lambda text: text, before, after)
-
-    def joined(self, escape: Callable[[str], str], before: str, after: str) -> str:
-        """The line with its marks between two signs, and every stretch of text escaped, for markup."""
-        return "".join(
-            f"{before}{escape(text)}{after}" if is_marked else escape(text) for text, is_marked in self.runs()
-        )
+        return "".join(f"{before}{text}{after}" if is_marked else text for text, is_marked in self.runs())
 
     def runs(self) -> list[tuple[str, bool]]:
         """The stretches of the line, and whether each is marked."""

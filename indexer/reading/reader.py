@@ -8,8 +8,7 @@ results that it began, so the document is known. A document whose process was ki
 With `ReadLimits.ocr`, scanned pages of PDFs are read by the program ocrmypdf, which the caller starts: a copy of the
 file with a text layer is read in place of the file.
 
-The process imports the readers alone: no torch, no FAISS. On systems other than POSIX documents are read in
-the process of the caller, without limits.
+The process imports the readers alone: no torch, no FAISS.
 """
 
 from __future__ import annotations
@@ -64,11 +63,6 @@ def is_json_lines(source: str) -> bool:
     """Whether a file, by its name, may hold many documents."""
     form = FORMATS.get(PurePath(without_gz(source)).suffix.lower())
     return form is not None and form.read is None
-
-
-def read_here(request: ReadRequest) -> Iterator[Document | Unreadable]:
-    """Read a request in this process, without limits of time and memory."""
-    return (result for result in results_of(request) if not isinstance(result, int))
 
 
 def results_of(request: ReadRequest) -> Iterator[Result]:
@@ -287,8 +281,7 @@ class DocumentReader:
         self._of_copies: DocumentReader | None = None  # that OCR has written
 
     def __enter__(self) -> Self:
-        if _has_processes():
-            self._start()
+        self._start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -349,10 +342,6 @@ class DocumentReader:
         return replace(read, source=document.source)
 
     def _read(self, requests: Iterable[ReadRequest]) -> Results:
-        if not _has_processes():
-            for request in requests:
-                yield from read_here(request)
-            return
         waiting: deque[Batch] = deque()
         rest = batches(requests)
         try:
@@ -527,10 +516,6 @@ def _recognise(data: bytes, target: Path, pages: Iterable[int], limits: ReadLimi
     if process.returncode:
         reason = " ".join(errors.decode(errors="replace").split())[-_MOST_CHARS:] or f"status {process.returncode}"
         raise DocumentError(f"OCR failed: {reason}; leave the document out")
-
-
-def _has_processes() -> bool:
-    return os.name == "posix" and bool(sys.executable)
 
 
 class _BatchProgress:

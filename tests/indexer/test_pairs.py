@@ -12,10 +12,9 @@ import pytest
 import longmatch
 from engine.errors import QueryError
 from engine.index import Index
-from engine.result import DocumentPair
+from engine.result import DocumentPair, Pairs
 from engine.search.request import Request
 from engine.text.document import Document
-from engine.views import Pairs
 from indexer.pairs import PairSettings, find_pairs
 from tests.commands import succeed
 from tests.fakes import FakeEncoder, few_first_vectors, make_corpus, make_document
@@ -156,11 +155,8 @@ def test_pairs_and_clusters_are_csv(copied: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_pairs_are_a_table_of_pandas(copied: Path) -> None:
-    pandas = pytest.importorskip("pandas")
+def test_pairs_are_rows(copied: Path) -> None:
     with longmatch.open(copied) as index:
         pairs = index.pairs(least=0.8)
-    frame = pairs.to_pandas()
-    assert isinstance(frame, pandas.DataFrame)
-    assert frame.loc[0, "first"] == "copy 21" and frame["score"].dtype == "float64"
+    assert [row[:2] for row in pairs.rows()] == [("copy 21", "doc021"), ("copy 7", "doc007")]
     assert repr(pairs) == "Pairs(2 pairs of 32 documents, score at least 0.8)"

@@ -28,7 +28,7 @@ from engine.text.document import Document
 from engine.text.segmentation import Section
 from indexer.building.corpus import list_corpus, read_corpus
 from indexer.cli import main
-from indexer.reading.reader import DocumentReader, ReadLimits, ReadRequest, batches, pack, read_here, unpack
+from indexer.reading.reader import DocumentReader, ReadLimits, ReadRequest, batches, pack, results_of, unpack
 from tests.commands import run
 from tests.indexer.hostile_readers import FORMATS, MARK
 from tests.readers.made import pdf_bytes
@@ -287,13 +287,6 @@ def test_the_process_imports_neither_torch_nor_faiss() -> None:
     assert run.stdout == "[]\n"
 
 
-def test_without_processes_documents_are_read_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.reading.reader._has_processes", lambda: False)
-    with DocumentReader() as reader:
-        assert outcomes(reader.read(requests(tmp_path, "a.txt"))) == [("a.txt", "words of a.txt")]
-        assert reader.pid is None
-
-
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_rest_of_a_file_has_the_line_numbers_of_the_file(tmp_path: Path, packed: bool) -> None:
     content = ("\n" + lines("one", "two") + " \n\n{oops\n" + lines("long " * 40_000, "last")).encode()
@@ -302,7 +295,8 @@ def test_the_rest_of_a_file_has_the_line_numbers_of_the_file(tmp_path: Path, pac
     expected = list(read_file(file))
     assert [one.source.rpartition(":")[2] for one in expected] == ["2", "3", "6", "7", "8"]
     for n_skipped in range(len(expected) + 1):
-        assert list(read_here(ReadRequest(str(file), n_skipped=n_skipped))) == expected[n_skipped:]
+        results = results_of(ReadRequest(str(file), n_skipped=n_skipped))
+        assert [result for result in results if not isinstance(result, int)] == expected[n_skipped:]
 
 
 WORDS = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -15,12 +15,10 @@ import pytest
 import longmatch
 from engine.errors import DocumentError, IndexBusy, IndexMismatch
 from engine.store.writer import Writer
-from engine.text.document import Document
 from indexer.building.builder import remove_stub
 from indexer.building.report import BuildReport
-from longmatch import _show_documents
 from longmatch.writing import is_shown, listening, progress_log
-from tests.fakes import FakeEncoder, Terminal, make_document
+from tests.fakes import FakeEncoder, Terminal
 
 TEXTS = ["The fox hunts at night.", "A dog sleeps all day.", "Rivers run to the sea."]
 
@@ -219,25 +217,3 @@ def test_a_terminal_sees_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = terminal.getvalue()
     assert "2 of 3 documents" in printed and "━" in printed
     assert "done\n" in printed
-
-
-class Html:
-    """The formatter of a notebook for HTML."""
-
-    def __init__(self) -> None:
-        self.views: dict[tuple[str, str], Callable[[Document], str]] = {}
-
-    def for_type_by_name(self, module: str, name: str, view: Callable[[Document], str]) -> None:
-        self.views[module, name] = view
-
-
-def test_a_notebook_shows_documents_as_html_and_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    html = Html()
-    shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": html}))
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    _show_documents()
-    document = make_document("d", "the river")
-    view = html.views[type(document).__module__, type(document).__name__]
-    assert "the river" in view(document)
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
-    _show_documents()

@@ -14,7 +14,7 @@ from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.contract import summary
 from engine.report.lines import pages_label
-from engine.report.page import document_html, hit_views, result_page, result_pieces
+from engine.report.page import hit_views, result_page, result_pieces
 from engine.search.request import Mode, Request
 from engine.text.document import LEFT_OUT, Document
 from engine.text.segmentation import Section
@@ -155,31 +155,6 @@ def test_a_hit_lists_short_metadata(tmp_path: Path) -> None:
         page = parsed(index.search(make_document("q", "The fox.")).to_html())
     fields = page.xpath("//dl[@class='fields']/div")
     assert [" ".join(one.text_content().split()) for one in fields] == ["year 2019", "tags a, b"]
-
-
-TEXT = "A & B\nfirst words\nC\nmore"
-SECTIONS = (Section("A & B", ("A & B",), 0, 18), Section("C", ("C",), 18, 24))
-DOCUMENT = Document("d.pdf", "On <i>", TEXT, SECTIONS, {"year": 2020, "tags": ["a", "<b>"]}, "x/d.pdf", pages=(0, 10))
-
-
-def rows(html: str) -> list[list[str]]:
-    (body,) = re.findall(r"<tbody>(.*)</tbody>", html, re.DOTALL)
-    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", body)]
-
-
-def test_each_section_has_a_row_and_pages_a_column_where_there_are_some() -> None:
-    html = document_html(DOCUMENT)
-    assert rows(html) == [["0", "A &amp; B", "18", "1-2", "A &amp; B first words"], ["1", "C", "6", "2", "C more"]]
-    assert "<b>On &lt;i&gt;</b>" in html
-    assert "d.pdf, x/d.pdf; 24 characters in 2 sections on 2 pages<br>year: 2020<br>tags: a, &lt;b&gt;" in html
-    html = document_html(replace(DOCUMENT, pages=()))
-    assert rows(html)[1] == ["1", "C", "6", "C more"]
-    assert "<th>pages</th>" not in html and " pages<br>" not in html
-
-
-def test_very_many_sections_are_counted_instead() -> None:
-    many = replace(DOCUMENT, text="x" * 250, sections=tuple(Section("", (), at, at + 1) for at in range(250)))
-    assert len(rows(document_html(many))) == 200 and "50 more sections" in document_html(many)
 
 
 SHIPS = "Keel, mast and harbour: the wind fills a sail, and a rope holds the anchor against the tide. " * 4

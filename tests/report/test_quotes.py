@@ -318,7 +318,7 @@ def test_all_views_show_the_same_sentences(index: Index) -> None:
     quotes = part["quotes"]
     for side, quote in (("query", snippet.query), ("target", snippet.target)):
         assert quotes[side]["text"] == quote.text and quote.text in table and quote.text in report
-        assert quote.joined(lambda text: text, "<mark>", "</mark>") in notebook
+        assert quote.marked("<mark>", "</mark>") in notebook
         marked = {result.query.text[mark.start : mark.stop] for mark in spans(part["marks"]["query"])}
         assert marked >= {text for text, is_marked in quote_runs(quotes["query"]) if is_marked}
     assert "*" not in table and "words: " in table
