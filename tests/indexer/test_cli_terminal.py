@@ -15,7 +15,6 @@ from click.testing import CliRunner
 
 import indexer.cli.terminal as progress_module
 from engine.report.lines import Run, Style, line
-from indexer.building.builder import build
 from indexer.building.report import Activity, BuildReport
 from indexer.cli import main, terminal
 from indexer.cli.index import describe_plan
@@ -200,15 +199,6 @@ def _drawn(progress: BuildProgress, terminal: Terminal) -> list[str]:
     """The lines on the terminal after it is drawn again, without control sequences."""
     progress._bar.refresh()
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue()).replace("\r", "\n").rstrip("\n").splitlines()
-
-
-def test_a_run_shows_its_bar_and_removes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    terminal = Terminal()
-    with BuildProgress(2, terminal) as progress:
-        documents = [make_document(name, f"the fox {name} runs") for name in ("a", "b")]
-        build(tmp_path / "x.lm", documents, encoder=FakeEncoder(), factory="scan", progress=progress)
-        assert any("2 of 2 documents" in line for line in _drawn(progress, terminal))
 
 
 CLI = Path(__file__).parents[2] / "indexer" / "cli"

@@ -30,8 +30,7 @@ from indexer.training import (
     train,
 )
 from tests.fakes import make_corpus, make_document
-from tests.indexer.training_corpus import write_corpus, write_documents
-from tests.indexer.training_sizes import COLDE, SMITH, TDE
+from tests.indexer.training_corpus import COLDE, SMITH, TDE, write_corpus, write_documents
 
 FEW = {"steps": "4", "validate_every": "2", "checkpoint_every": "2", "learning_rate": "1e-3"}
 PAIRS = {"queries": "6", "negatives": "1", "miner": "none", "query_chunks": "3", "target_chunks": "2"}

@@ -49,8 +49,7 @@ from indexer.training.start import (
     topic_texts,
 )
 from tests.fakes import make_corpus, make_document
-from tests.indexer.training_corpus import write_corpus, write_documents
-from tests.indexer.training_sizes import COLDE, SMITH, TDE
+from tests.indexer.training_corpus import COLDE, SMITH, TDE, write_corpus, write_documents
 
 
 def test_a_new_folder_an_empty_one_and_that_of_a_run_are_accepted(tmp_path: Path) -> None:

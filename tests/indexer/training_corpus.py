@@ -1,4 +1,4 @@
-"""A small corpus on disk in the layout of the benchmarks: documents of one topic are pairs."""
+"""A small corpus on disk in the layout of the benchmarks, and sizes of tiny encoders that train quickly on it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,21 @@ from tests.fakes import make_corpus
 
 N_DOCUMENTS = 24  # over ten topics
 VALID = ("doc000", "doc001")
+SMITH = {  # as on the command line
+    "block_tokens": "16",
+    "max_blocks": "8",
+    "width": "32",
+    "sentence_layers": "1",
+    "sentence_heads": "2",
+    "sentence_ffn": "32",
+    "sentence_positions": "16",
+    "document_layers": "1",
+    "document_heads": "2",
+    "document_ffn": "32",
+    "document_positions": "8",
+}
+COLDE = {"chunk_tokens": "24", "lstm_width": "8", "projection_width": "16"}
+TDE = {"n_topics": "2", "topic_width": "4", "topic_hidden_width": "4", "min_df": "2", "max_df": "0.9"}
 _WORD = re.compile(r"(?:topic(\d+)word|common)(\d+)")
 
 

@@ -21,6 +21,7 @@ from engine.text.segmentation import Section, Span
     [
         ("---\ntitle: On foxes\nyear: 2019\n---\n\n# Hunt\n\nFoxes run.\n\n## Den\n\nOld.", "md", "On foxes"),
         ("Foxes run in the reser-\nvoir.\f\nDogs.", "txt", "Foxes run in the reservoir."),
+        ("Introduction\n\nOn foxes\n\nFoxes run at night.", "txt", "On foxes"),
     ],
 )
 def test_a_text_is_read_as_a_file_of_it(text: str, suffix: str, title: str) -> None:

@@ -196,20 +196,6 @@ def test_pairs_of_like_topics_are_learned(bert_folder: Path) -> None:
     assert losses[-1] < losses[0] - 0.5
 
 
-@pytest.mark.slow
-def test_pairs_are_learned_by_heart_where_there_is_no_rule(bert_folder: Path) -> None:
-    rng = np.random.default_rng(0)
-    texts = make_texts(24)
-    pairs = [replace(pair, matches=bool(rng.integers(2))) for pair in make_pairs(32, 24)]
-    encoder = TdeEncoder.create(bert_folder, [], replace(CONFIG, n_topics=0), device="cpu")
-    task = TextPairs(
-        encoder, segmented(encoder, texts), pairs, TextPairsSettings(batch_pairs=32, contrastive_weight=0.1)
-    )
-    losses, predicted = trained(encoder, task, steps=40)
-    assert predicted == [pair.matches for pair in pairs]
-    assert losses[-1] < 0.5 * losses[0]
-
-
 def test_without_topics_the_other_parts_are_trained(bert_folder: Path) -> None:
     encoder = TdeEncoder.create(bert_folder, [], replace(CONFIG, n_topics=0), device="cpu")
     task = TextPairs(encoder, segmented(encoder, make_texts(14)), make_pairs(20, 14), TRAINING)
