@@ -22,19 +22,18 @@ from typing import BinaryIO, TypeAlias, cast
 
 import numpy as np
 
-from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
+from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.errors import DocumentError, named_faults
 from engine.readers import Unreadable, is_readable
 from engine.readers.fields import Fields
 from engine.store.catalog import ANN_FOLDER, index_folders
 from engine.store.checks import content_hash
 from engine.store.partitioned import open_snapshot, stored_meta
-from engine.store.reference import FEWEST_DOCUMENTS, SAMPLE_CHUNKS, SAMPLE_DOCUMENTS
-from engine.store.shards import SHARD_FOLDER
-from engine.store.writer import Writer
+from engine.store.reference import SAMPLE_CHUNKS
 from engine.text.cleaning import MAX_DOCUMENT_BYTES
 from engine.text.document import Document
 from engine.text.segmentation import Coverage
+from indexer.building.builder import build
 from indexer.building.corpus import CorpusFiles, FileIds, list_corpus
 from indexer.generation.reference import ALL_TOKENS, FEWEST_FIRST, FIRST_DOCUMENTS, FIRST_TOKENS
 from indexer.generation.resources import (
@@ -55,9 +54,9 @@ _MAX_LINE_BYTES = 4 * MAX_DOCUMENT_BYTES  # a longer line is refused, so its res
 _KEPT_CHARS = 2_000_000  # of the sample, to be encoded and stored
 _LANGUAGE = "english"  # of the sample; the size of term counts is nearly the same in other languages
 _SPAN_BYTES = 16  # for each chunk, beside its row
-# Postings, and statistics of words in the reference, relative to the term counts in the shards; of four corpora.
-_POSTINGS_SHARE = 0.65
-_STATISTICS_SHARE = 0.24
+# Postings, relative to an index of words without them: 0.65 of its term counts, by four corpora, which are a quarter of
+# the index of the demo corpus.
+_POSTINGS_SHARE = 0.16
 
 Unit: TypeAlias = tuple[ReadRequest, int]  # a file, or a line of a file that holds many documents, and its bytes
 
@@ -115,7 +114,6 @@ class Sample:
     n_chunks: float = 0.0
     encode_seconds: float = 0.0
     store_seconds: float = 0.0
-    catalog_bytes: int = 0
     word_bytes: int = 0
     kept: list[SegmentedDocument] = field(default_factory=list)  # some documents, in random order
 
@@ -148,7 +146,7 @@ def make_plan(
         sample = read_sample(drawn, encoder, existing, lambda unit: unit.read(reader))
     if sample.kept:
         sample.encode_seconds = sample.n_tokens / tokens_per_second(sample.kept, encoder)
-        _store(sample, encoder.width, is_new=not existing.hashes)
+        _store(sample, is_new=not existing.hashes)
     shown = ("n_new", "n_changed", "n_unchanged", "n_unreadable", "n_tokens", "n_chunks")
     counts = {name: round(getattr(sample, name)) for name in shown}
     return Plan(**counts, is_counted=sample.is_counted, ways=_ways(sample, existing, encoder, factory, path))
@@ -328,38 +326,20 @@ def _cut(document: SegmentedDocument, most_tokens: int = _DOCUMENT_TOKENS) -> Se
     return replace(document, chunks=document.chunks[:n], token_ids=document.token_ids[:n], coverage=coverage)
 
 
-def _store(sample: Sample, width: int, *, is_new: bool) -> None:
-    """Commit the kept documents, and take the cost of the corpus from them.
+def _store(sample: Sample, *, is_new: bool) -> None:
+    """Index the kept documents by words, and take the cost of the corpus from them.
 
-    The seconds are those of the quicker of two halves: the first also loads what a run loads once.
+    An index of one document comes first: it loads what a run loads once, and its size is that of an empty index.
     """
-    kept, paces = sample.kept, []
+    kept = [segmented.document for segmented in sample.kept]
     with tempfile.TemporaryDirectory(prefix="longmatch-plan-") as name:
-        folder = Path(name) / "sample.lm"
-        with Writer(folder) as writer:
-            writer.claim({"name": "sample", "fingerprint": "", "width": width})
-            writer.set_language(_LANGUAGE)
-        empty = folder_bytes(folder)
-        with Writer(folder) as writer:
-            for half in filter(None, (kept[::2], kept[1::2])):
-                encoded = [(document.document, _zeros(document, width)) for document in half]
-                started = time.perf_counter()
-                writer.commit(encoded)
-                paces.append((time.perf_counter() - started) / sum(len(document.text) for document, _ in encoded))
-        shards = folder_bytes(folder / SHARD_FOLDER)
-        catalog = folder_bytes(folder) - shards
-    rows = sum(1 + len(segmented.document.sections) + len(segmented.chunks) for segmented in kept)
-    vectors = 2 * width * rows + _SPAN_BYTES * sum(len(segmented.chunks) for segmented in kept)
-    share = sample.n_chars / sum(len(segmented.document.text) for segmented in kept)
-    sample.store_seconds = min(paces) * sample.n_chars
-    sample.catalog_bytes = round(share * (catalog - empty)) + (empty if is_new else 0)
-    sample.word_bytes = round(share * max(0, shards - vectors))
-
-
-def _zeros(document: SegmentedDocument, width: int) -> EncodedDocument:
-    sections = np.zeros((len(document.document.sections), width), np.float32)
-    chunks = np.zeros((len(document.chunks), width), np.float32)
-    return EncodedDocument(np.zeros(width, np.float32), sections, chunks, document.chunks, document.coverage)
+        first, folder = Path(name) / "first.lm", Path(name) / "sample.lm"
+        build(first, kept[:1], encode="none", language=_LANGUAGE)
+        report = build(folder, kept, encode="none", language=_LANGUAGE)
+        empty, stored = folder_bytes(first), folder_bytes(folder)
+    share = sample.n_chars / sum(len(document.text) for document in kept)
+    sample.store_seconds = share * report.seconds
+    sample.word_bytes = round(share * (stored - empty)) + (empty if is_new else 0)
 
 
 def _ways(sample: Sample, existing: Existing, encoder: Encoder, factory: str, path: Path) -> tuple[Way, ...]:
@@ -392,13 +372,10 @@ def _disk_bytes(sample: Sample, existing: Existing, width: int, factory: str, pa
         before = folder_bytes(path)
         replaced = sum(folder_bytes(home / ANN_FOLDER) for home in {path, *index_folders(path)})
     word_bytes = sample.word_bytes * n_documents / max(1.0, sample.n_documents)
-    derived = 0.0 if is_exact_factory(built) else _POSTINGS_SHARE * word_bytes
-    if not existing.hashes:
-        each = n_chunks / max(1.0, n_documents)
-        n_sampled = min(n_documents, SAMPLE_DOCUMENTS, max(FEWEST_DOCUMENTS, SAMPLE_CHUNKS / max(1.0, each)))
-        derived += n_sampled * width * (each + 2) + _STATISTICS_SHARE * word_bytes
+    postings = 0.0 if is_exact_factory(built) else _POSTINGS_SHARE * word_bytes
     rows = sample.n_documents + sample.n_sections + sample.n_chunks
     vectors = round(2 * width * rows + _SPAN_BYTES * sample.n_chunks)
+    if not existing.hashes:
+        vectors += width * min(n_chunks, SAMPLE_CHUNKS)  # of the reference
     faiss = 0 if built == SCAN else index_bytes(built, n_chunks, width)
-    words = before - replaced + sample.catalog_bytes + sample.word_bytes + round(derived)
-    return words, vectors + faiss
+    return before - replaced + sample.word_bytes + round(postings), vectors + faiss
