@@ -100,12 +100,7 @@ class Blocks:
         self._fields.append(text)
 
     def document(
-        self,
-        doc_id: str,
-        source: str,
-        title: str,
-        metadata: Mapping[str, MetadataValue],
-        pages: tuple[int, ...] = (),
+        self, doc_id: str, source: str, title: str, metadata: Mapping[str, MetadataValue], pages: tuple[int, ...] = ()
     ) -> Document:
         """The document of all blocks; without a title, that of a court paper or the opening.
 
