@@ -56,7 +56,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     blocks.expect(markup.all_text(root))
     markup.write_formulas(root, blocks)
     markup.join_numbers([label for note in root.iter("{*}fn") for label in note.iterfind("{*}label")])
-    markup.lift(root, _FLOATS, frozenset(["p"]))
+    markup.lift(root, _FLOATS, frozenset(["p", "title"]))
     blocks.add(title)
     other_titles = ("{*}subtitle", "{*}trans-title", "{*}trans-subtitle", "{*}fn")
     others = [] if group is None else [*group.iter(*other_titles)]

@@ -49,7 +49,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         blocks.resume("", 1)
     texts = root.findall("{*}text") or root.findall("{*}sourceDoc/*")  # a transcription of leaves alone
     for text in texts:
-        markup.lift(text, frozenset(["note", "figure", "table"]), frozenset(["p", "ab"]))
+        markup.lift(text, frozenset(["note", "figure", "table"]), frozenset(["p", "ab", "head"]))
         write(text, _GRAMMAR, blocks)
     header = root.find("{*}teiHeader")
     if header is not None:

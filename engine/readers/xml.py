@@ -34,6 +34,7 @@ from engine.readers.markup import (
     lift,
     local_name,
     n_words,
+    number_or,
     parse_safely,
     tex_text,
     words,
@@ -91,6 +92,10 @@ _OF_THE_FRONT = frozenset([
 _LISTS = {"symbols": "ul", "numbers": "ol", "letters": "ol"}
 _PARTS = ("Year", "Month", "Day")
 _ATOM_DATES = ("{*}published", "{*}updated")
+_ATOM = {
+    "description": "summary", "abstract": "summary", "encoded": "content", "creator": "author", "pubDate": "published",
+    "created": "published", "date": "published", "identifier": "id", "guid": "id",
+}  # fmt: skip
 _NAMES = ("ForeName", "GivenName", "LastName", "FamilyName", "CollectiveName")
 _PEOPLE = ("{*}info//{*}author", "{*}author/{*}name", ".//{http://purl.org/dc/elements/1.1/}creator")
 _TITLES = ("official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title", "SUBJECT")
@@ -165,18 +170,38 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
 
 
 def _entries(root: Element) -> list[Element]:
-    """The documents in a collection of BioC, or in a feed of arXiv or of news, whose HTML becomes elements."""
+    """The documents in a collection of BioC, an answer of OAI-PMH, or a feed, whose HTML becomes elements."""
     if local_name(root) == "collection":
         return [one for one in root.iterfind("document") if one.find("passage") is not None]
+    listed = [one for one in root.iterfind("{*}*/{*}record/{*}metadata/*") if not _is_known(one)]
+    listed = listed if local_name(root) == "OAI-PMH" else root.findall("channel/item")
+    for one in listed:
+        _name_as_atom(one)
+        root.append(one)
     for part in root.iterfind("{*}entry/*[@type='html']"):
         page = etree.HTML(part.text) if (part.text or "").strip() else None
         if page is not None and (body := page.find("body")) is not None:
             for heading in body.iter("h1", "h2", "h3", "h4", "h5", "h6"):
                 heading.tag = "heading"
             part.text, part[:] = body.text, body[:]
-    return [
+    return listed or [
         one for one in root.iterfind("{*}entry") if next(one.iterchildren("{*}summary", "{*}content"), None) is not None
     ]
+
+
+def _name_as_atom(record: Element) -> None:
+    """Name the fields of a record of Dublin Core, arXiv or RSS as Atom does."""
+    record.tag = "entry"
+    for field in record.iterchildren("*"):
+        field.tag = _ATOM.get(local_name(field), local_name(field))
+        if field.tag in ("summary", "content") and "<" in (field.text or ""):
+            field.set("type", "html")
+    for author in [*record.iter("author", "{*}author")]:
+        name = " ".join(words(author.find(f"{{*}}{part}")) for part in ("forenames", "keyname")).strip()
+        name = name or words(author)
+        author.tag, author[:], author.text = "author", [], ""
+        etree.SubElement(author, "name").text = name
+        record.append(author)
 
 
 def _move_headers(corpus: Element) -> None:
@@ -212,8 +237,8 @@ def _read_print(root: Element, doc_id: str, source: str) -> Document:
     blocks = Blocks()
     for page in root.iter("{*}Page"):
         blocks.start_page()
-        links = (one.get("regionRef") or one.get("REF") for one in page.iterfind("{*}ReadingOrder//*"))
-        places = {link: place for place, link in enumerate(filter(None, links))}
+        order = page.find("{*}ReadingOrder")
+        places = {link: place for place, link in enumerate([] if order is None else _links(order))}
         parts = sorted(
             page.iter("{*}TextBlock", "{*}TextRegion"), key=lambda one: places.get(one.get("id") or one.get("ID"), 9999)
         )
@@ -228,6 +253,13 @@ def _read_print(root: Element, doc_id: str, source: str) -> Document:
             else:
                 blocks.add(text)
     return blocks.document(doc_id, source, next((one.title for one in blocks.headings), ""), {})
+
+
+def _links(group: Element) -> Iterator[str]:
+    """The regions of a group of PAGE in their order, those with an index by the index."""
+    for part in sorted(group.iterchildren("*"), key=lambda one: number_or(one.get("index"), 0)):
+        yield from filter(None, [part.get("regionRef") or part.get("REF")])
+        yield from _links(part)
 
 
 def _line_of_print(line: Element) -> str:

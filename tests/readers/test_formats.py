@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from engine.readers import Unreadable, read_bytes
-from tests.readers.made import document_of, docx_bytes
+from tests.readers.made import document_of, documents_of, docx_bytes
 from tests.readers.test_docx_parts import M, W, word_of
 from tests.readers.zipped import epub_bytes, members_of, zip_bytes
 
@@ -295,6 +295,14 @@ _ENTRIES["OEBPS/book.opf"] = (
          "Locks We look. Here a/b and x.", ["Locks"]),
         ("a.html", page("<div style='-webkit-backface-visibility: hidden'><p class='row--gutter'>Oak</p></div><p><span "
          "class='gutter'>1 2</span><span style='visibility: hidden'>elm</span></p>"), "Oak", [""]),
+        ("a.tei", b"<TEI><text><body><div><head>Oak<note>Elm.</note></head><p>Ash.</p></div></body></text></TEI>",
+         "Oak Elm. Ash.", ["Oak"]),
+        ("a.xml", b"<article><front/><body><sec><title>Oak<fn><p>Elm.</p></fn></title><p>Ash.</p></sec></body>"
+         b"</article>", "Oak Elm. Ash.", ["Oak"]),
+        ("a.xml", b"<PcGts><Page><ReadingOrder><OrderedGroup><RegionRefIndexed index='1' regionRef='a'/>"
+         b"<RegionRefIndexed index='0' regionRef='b'/></OrderedGroup></ReadingOrder><TextRegion id='a'><TextEquiv>"
+         b"<Unicode>Elm.</Unicode></TextEquiv></TextRegion><TextRegion id='b'><TextEquiv><Unicode>Oak.</Unicode>"
+         b"</TextEquiv></TextRegion></Page></PcGts>", "Oak. Elm.", [""]),
         ("a.xml", b"<x><p xml:id='a'>The eels hide in mud.</p><p xml:id='a'>So do otters.</p></x>",
          "The eels hide in mud. So do otters.", [""]),
         ("a.tei", b"<TEI><text><body><list type='unordered'><item>Oak</item></list><list type='ordered:loweralpha'>"
@@ -314,3 +322,33 @@ def test_text_and_headings_as_converters_write_them(name: str, data: bytes, text
     assert " ".join(document.text.split()) == text
     assert [section.heading for section in document.sections] == headings
     assert "unexplained_words" not in document.left_out
+
+
+_RECORD = (
+    "<record><header><identifier>9</identifier></header><metadata><dc xmlns:dc='d'><dc:title>Oak</dc:title><dc:creator>"
+    "Ann Vane</dc:creator><dc:description>{}</dc:description><dc:date>2019-03-04</dc:date></dc></metadata></record>"
+)
+_ARXIV = (
+    "<record><metadata><arXiv><id>9</id><created>2019-03-04</created><authors><author><keyname>Vane</keyname><forenames>"
+    "Ann</forenames></author></authors><title>Oak</title><abstract>{}</abstract></arXiv></metadata></record>"
+)
+_ITEM = (
+    "<item><title>Oak</title><dc:creator xmlns:dc='d'>Ann Vane</dc:creator><pubDate>Mon, 04 Mar 2019 10:00:00 GMT"
+    "</pubDate><description>&lt;p>{}&lt;/p></description></item>"
+)
+
+
+@pytest.mark.parametrize(
+    ("envelope", "record"),
+    [
+        ("<OAI-PMH><ListRecords>{}<resumptionToken>x</resumptionToken></ListRecords></OAI-PMH>", _RECORD),
+        ("<OAI-PMH><GetRecord>{}</GetRecord></OAI-PMH>", _ARXIV),
+        ("<rss><channel><title>News</title>{}</channel></rss>", _ITEM),
+    ],
+)
+def test_records_in_envelopes_are_documents(envelope: str, record: str) -> None:
+    texts = ["Gates are old here.", "Eels hide in mud."]
+    found = documents_of("a.xml", envelope.format("".join(map(record.format, texts))))
+    assert [document.text.split("\n\n") for document in found] == [["Oak", text] for text in texts]
+    assert all(document.metadata["authors"] == ["Ann Vane"] for document in found)
+    assert all(document.metadata["date"] == "2019-03-04" for document in found)
