@@ -138,7 +138,7 @@ class Freeze(StrEnum):
     """The parameters of the backbone that keep their values in training."""
 
     NONE = "none"
-    ALL_BUT_LAST = "all_but_last"  # all but those of the last layer and the pooler
+    ALL_BUT_LAST = "all_but_last"  # all embeddings, ours too, and all layers but the last
 
 
 @dataclass(frozen=True)
@@ -391,7 +391,10 @@ into {config.n_sections} sections, temperature {config.temperature}. Left out of
         self.layers = (layers or _new_layers(backbone, config)).to(backbone.device)
         self.module: nn.Module = nn.ModuleDict({"backbone": backbone.model, "layers": self.layers}).eval()
         if config.freeze == Freeze.ALL_BUT_LAST:
-            self._freeze_all_but_last()
+            # As in the authors' code. No gradient passes through the frozen layers, and no memory is held for it.
+            backbone.freeze(backbone.model.config.num_hidden_layers - 1)
+            if self.layers.positions is not None:
+                self.layers.positions.requires_grad_(False)
 
     @classmethod
     def create(
@@ -421,22 +424,6 @@ into {config.n_sections} sections, temperature {config.temperature}. Left out of
         backbone = Backbone(folder, device=device, dtype=torch.float32)
         layers = load_weights(lambda: _new_layers(backbone, made), folder / LAYERS_FILE)
         return cls(backbone, made, name=name, layers=layers).round_to(dtype)
-
-    def _freeze_all_but_last(self) -> None:
-        """Freeze layers 0 to 10 of 12, and all embeddings, ours too, as the authors' code does.
-
-        Then no gradient passes through the frozen layers, and no memory is held for it.
-        """
-        model = self.backbone.model
-        n_layers = model.config.num_hidden_layers
-        stacks = [part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == n_layers]
-        if not stacks:
-            raise EncoderError(
-                f"{self.backbone.folder} has no stack of {n_layers} layers to freeze; use freeze 'none' with it"
-            )
-        trained = {id(weight) for part in (stacks[0][-1], getattr(model, "pooler", None)) for weight in _weights(part)}
-        for weight in (*_weights(model), *_weights(self.layers.positions)):
-            weight.requires_grad_(id(weight) in trained)
 
     def identity(self) -> dict[str, Any]:
         """See `TrainableEncoder.identity`."""
@@ -593,7 +580,3 @@ into {config.n_sections} sections, temperature {config.temperature}. Left out of
 def _new_layers(backbone: Backbone, config: ColdeConfig) -> ColdeLayers:
     own_pooler = config.pooling is Pooling.CLS and getattr(backbone.model, "pooler", None) is None
     return ColdeLayers(backbone.width, config, own_pooler=own_pooler)
-
-
-def _weights(module: nn.Module | None) -> list[nn.Parameter]:
-    return [] if module is None else list(module.parameters())

@@ -143,7 +143,7 @@ class _SharedTerms:
 
     def divide(self, passages: _Passages) -> DividedMixture:
         """The contributions of all terms by section of the query."""
-        self._mixture = mixture = DividedMixture(*self._shares, self._all, passages.of_sections(), passages.shape[1])
+        self._mixture = mixture = DividedMixture(*self._shares, self._all, passages.of_sections())
         return mixture
 
     def of_pair(self, query_section: int, target_section: int) -> tuple[TermPart, ...]:

@@ -56,13 +56,13 @@ def read_meta(connection: sqlite3.Connection, place: str) -> dict[str, Any]:
         raise IndexMismatch("the index was begun but holds nothing yet; fill it: longmatch index INDEX PATH...")
     rows = connection.execute(catalog.all_rows("meta")).fetchall()
     stored = table_checks(connection) if catalog.has_table(connection, "table_checks") else {}
-    if stored and "schema_version" not in dict(rows):  # which formats before the first had, with other checksums
+    if stored:
         _compare(stored, "meta", rows, place)
     # A column of JSON holds a number as a number.
     values = {key: json.loads(value) if isinstance(value, str) else value for key, value in rows}
     if values and values.get("format") != catalog.FORMAT:
         raise IndexMismatch(
-            f"the index has format {values.get('format', 0)}, this program reads format {catalog.FORMAT}; index the "
+            f"the index has format {values.get('format')}, this program reads format {catalog.FORMAT}; index the "
             "corpus again into a new folder: longmatch index NEW_FOLDER PATH..."
         )
     return values

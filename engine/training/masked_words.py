@@ -26,7 +26,8 @@ from engine.text.segmentation import TokenWindow
 from engine.training.task import Backward, epoch_slice, full_precision, step_generator
 
 IGNORED = -100  # the target that `torch.nn.functional.cross_entropy` leaves out
-SHARE = 0.15
+SHARE = 0.15  # of the words of a sequence that are masked
+MOST = 5  # in a block of SMITH
 _INITIAL_STD = 0.02
 
 
@@ -48,17 +49,15 @@ def maskable(ids: Tensor, mask: Tensor, special_ids: Collection[int]) -> Tensor:
     return mask & ~torch.isin(ids, torch.tensor(sorted(special_ids), device=ids.device))
 
 
-def choose_by_chance(maskable: Tensor, generator: torch.Generator, *, share: float = SHARE) -> Tensor:
+def choose_by_chance(maskable: Tensor, generator: torch.Generator) -> Tensor:
     """Choose each word with the same probability, (N, L) bool; a sequence may get none."""
-    return maskable & (torch.rand(maskable.shape, generator=generator) < share)
+    return maskable & (torch.rand(maskable.shape, generator=generator) < SHARE)
 
 
-def choose_by_count(
-    maskable: Tensor, mask: Tensor, generator: torch.Generator, *, share: float = SHARE, most: int = 5
-) -> Tensor:
+def choose_by_count(maskable: Tensor, mask: Tensor, generator: torch.Generator) -> Tensor:
     """Choose a fixed number of words of each sequence, as SMITH's released code does.
 
-        n = min(most, max(1, round(share * length)))
+        n = min(MOST, max(1, round(SHARE * length)))
 
     Args:
         maskable: (N, L) bool.
@@ -67,7 +66,7 @@ def choose_by_count(
     Returns:
         (N, L) bool; fewer where a sequence has fewer words.
     """
-    wanted = (mask.sum(1, dtype=torch.float64) * share).round().clamp(1, most)  # half to even, as Python's round
+    wanted = (mask.sum(1, dtype=torch.float64) * SHARE).round().clamp(1, MOST)  # half to even, as Python's round
     drawn = torch.rand(maskable.shape, generator=generator).masked_fill(~maskable, 2)
     return maskable & (drawn.argsort(1).argsort(1) < wanted[:, None])
 

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,23 +104,29 @@ class TermTable(TermCounts):
         return TermTable(self.terms[at], self.counts[at], starts, self.occurrences[documents])
 
 
-@dataclass(frozen=True, slots=True)
-class WordTables:
+TableT = TypeVar("TableT", TermTable, "PackedTable")
+
+
+@dataclass(frozen=True)
+class Words(Generic[TableT]):
     """The counts of documents: their content words, and their pairs of neighbouring content words."""
 
-    words: TermTable
-    pairs: TermTable
-    apart: Apart[WordTables] | None = None  # counts by kind of section; None if these were not counted
+    words: TableT
+    pairs: TableT
+    apart: Apart[Words[TableT]] | None = None  # counts by kind of section; None if these were not counted
 
     @property
     def n_documents(self) -> int:
         """N."""
         return self.words.n_documents
 
-    def of(self, documents: NDArray[np.int64]) -> WordTables:
+    def of(self, documents: NDArray[np.int64]) -> Words[TableT]:
         """The counts of some documents, in the order given."""
         apart = None if self.apart is None else self.apart.of(documents)
-        return WordTables(self.words.of(documents), self.pairs.of(documents), apart)
+        return Words(self.words.of(documents), self.pairs.of(documents), apart)
+
+
+WordTables: TypeAlias = Words[TermTable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,22 +351,7 @@ class PackedTable(TermCounts):
         return _ones(self.counts)
 
 
-@dataclass(frozen=True, slots=True)
-class PackedWords:
-    """`WordTables` in the form in which files store them."""
-
-    words: PackedTable
-    pairs: PackedTable
-    apart: Apart[PackedWords] | None = None  # counts by kind of section; None if these were not counted
-
-    @property
-    def n_documents(self) -> int:
-        """N."""
-        return self.words.n_documents
-
-    def of(self, documents: NDArray[np.int64]) -> PackedWords:
-        """The counts of some documents, in the order given."""
-        return gather([(self, documents)])
+PackedWords: TypeAlias = Words[PackedTable]  # `WordTables` in the form in which files store them
 
 
 def gather(parts: Sequence[tuple[PackedWords, NDArray[np.int64]]]) -> PackedWords:

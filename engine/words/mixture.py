@@ -133,10 +133,9 @@ class DividedMixture:
         target: TermShares,
         contributions: NDArray[np.float64],
         passages: NDArray[np.float64],
-        n_columns: int,
     ) -> None:
         """Distribute contributions over the sections of the query; `passages` (A,) sum g_p over the pairs of each."""
-        self._target, self._n_columns = target, n_columns
+        self._target = target
         self._by_section = Mixture(query, _undivided(len(contributions)), contributions, passages[:, None])
         self._passages: dict[int, NDArray[np.float64]] = {}  # (B,) of each section that was divided
         # One at a time, since each is as large as the target.

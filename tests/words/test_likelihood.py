@@ -156,7 +156,7 @@ def test_contributions_follow_the_equations(seed: int, n_terms: int, n_query: in
 @given(st.integers(0, 999), st.integers(1, 9), st.integers(1, 5), st.integers(1, 5))
 def test_divided_sections_are_those_of_the_whole(seed: int, n_terms: int, n_query: int, n_target: int) -> None:
     query, target, contributions, passages = drawn_counts(seed, n_terms, n_query, n_target)
-    found = DividedMixture(rows(query), rows(target), contributions, passages.sum(1), n_target)
+    found = DividedMixture(rows(query), rows(target), contributions, passages.sum(1))
     whole = Mixture(rows(query), rows(target), contributions, passages)
     np.testing.assert_allclose(found.masses, (contributions[:, None] * query).sum(0), atol=1e-12)
     for i in range(n_query):
