@@ -93,7 +93,7 @@ def test_a_target_is_copied_from_its_builder(target: str) -> None:
 
 def test_the_last_stage_runs_the_command_without_root(project: configparser.ConfigParser) -> None:
     assert steps("ENTRYPOINT") == ['["longmatch"]']
-    assert "longmatch = indexer.cli:main" in project["options.entry_points"]["console_scripts"]
+    assert "longmatch = longmatch.__main__:main" in project["options.entry_points"]["console_scripts"]
     assert steps("USER") == ["1000"]
     assert steps("FROM")[-1] == "runtime AS cpu"
 

@@ -82,7 +82,7 @@ def test_a_run_that_dies_while_it_prints_loses_nothing(folder: Path, run: Run, m
 
     with monkeypatch.context() as patched:
         patched.setattr("indexer.cli.formats.print_answers", killed)
-        assert run().exit_code == 1
+        assert run().exit_code == 130
     assert not (folder / "s.json").exists()
     assert hits(run()) == [["fox0.md"]]
 
