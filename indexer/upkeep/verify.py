@@ -123,7 +123,8 @@ def _check_index(folder: Path) -> list[Finding]:
         findings.append(Finding(Damage.CATALOG, catalog.CATALOG_FILE, str(error)))
     except (IndexDamaged, ValueError, KeyError, TypeError) as error:
         reason, _, _ = str(error).partition("; check it:")  # which is being done
-        findings.append(Finding(Damage.CATALOG, catalog.CATALOG_FILE, f"cannot be read ({reason})"))
+        what = reason.removeprefix(f"{file} ") if reason.startswith(str(file)) else f"cannot be read ({reason})"
+        findings.append(Finding(Damage.CATALOG, catalog.CATALOG_FILE, what))
     return findings
 
 

@@ -238,6 +238,11 @@ def ranked(folder: Path, doc_id: str = "doc003") -> list[tuple[str, float]]:
         return [(hit.doc_id, hit.score) for hit in index.search(doc_id).hits]
 
 
+def test_an_unreadable_catalog_is_named_once(folder: Path) -> None:
+    (folder / "catalog.sqlite").write_bytes(bytes(4096))
+    assert [finding.what for finding in verify(folder)] == ["cannot be read (file is not a database)"]
+
+
 @pytest.mark.slow
 def test_a_generation_published_under_a_lower_floor_is_rebuilt(
     tmp_path: Path, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
