@@ -16,23 +16,10 @@ from typing import Any, TypeAlias
 from lxml import etree
 
 from engine.errors import DocumentError
-from engine.readers import html
+from engine.readers import docx_styles, html
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks
-from engine.readers.docx_styles import (
-    BULLET,
-    EQUATIONS,
-    N_LEVELS,
-    Numbering,
-    NumberOf,
-    Styles,
-    equation_text,
-    is_on,
-    number_of,
-    outline_level,
-    qn,
-    value_of,
-)
+from engine.readers.docx_styles import BULLET, is_on, qn
 from engine.readers.encoding import MAX_CONTAINER_BYTES, Archive, decode, member_name
 from engine.readers.fields import authors_of
 from engine.readers.markup import parse_safely, signs
@@ -59,7 +46,7 @@ _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _TEXT, _PARAGRAPH, _TABLE, _ROW, _CELL = qn("t"), qn("p"), qn("tbl"), qn("tr"), qn("tc")
 _RUN, _CHUNK = qn("r"), qn("altChunk")
-_BLOCKS = frozenset([_PARAGRAPH, _TABLE, _CHUNK, *EQUATIONS])
+_BLOCKS = frozenset([_PARAGRAPH, _TABLE, _CHUNK, *docx_styles.EQUATIONS])
 _CHARACTERS = {qn("tab"): "\t", qn("br"): "\n", qn("cr"): "\n", qn("ptab"): "\t", qn("noBreakHyphen"): "\u2011"}
 _REFERENCES = {qn(f"{kind}Reference"): kind for kind in ("footnote", "endnote")}
 _SKIPPED = frozenset([qn("del"), qn("moveFrom"), qn("pPr"), qn("rPr"), qn("tcPr"), qn("rt"), _FALLBACK])
@@ -209,8 +196,8 @@ class _Writer:
     def __init__(self, package: _Package, blocks: Blocks, depth: int = 0) -> None:
         self.title = ""
         self._package, self._blocks, self._counts, self._depth = package, blocks, blocks.left_out, depth
-        self._styles = Styles(package.related("styles", blocks))
-        self._numbering = Numbering(package.related("numbering", blocks))
+        self._styles = docx_styles.Styles(package.related("styles", blocks))
+        self._numbering = docx_styles.Numbering(package.related("numbering", blocks))
         self._notes: dict[tuple[str, str], _Element] = {}
         for kind in ("footnote", "endnote"):
             root = package.related(f"{kind}s", blocks)
@@ -303,7 +290,7 @@ class _Writer:
         for paragraph in body.iter(_PARAGRAPH):
             style = _style_of(paragraph)
             runs = [run for run in paragraph.iter(_RUN) if any((text.text or "").strip() for text in run.iter(_TEXT))]
-            is_line = (value_of(paragraph, "pPr/jc") or self._styles.look(style, "align")) == "center"
+            is_line = (docx_styles.value_of(paragraph, "pPr/jc") or self._styles.look(style, "align")) == "center"
             is_line = is_line and self._heading_level(paragraph, style) is None
             is_line = is_line and "title" not in self._styles.name(style)
             is_line = is_line and next(paragraph.iterancestors(_TABLE), None) is None
@@ -355,7 +342,7 @@ class _Writer:
 
     def _heading_level(self, paragraph: _Element, style: str) -> int | None:
         """The outline level of a heading; None for any other paragraph."""
-        level = outline_level(paragraph)
+        level = docx_styles.outline_level(paragraph)
         level = self._styles.level(style) if level is None else level
         level = self._centred.get(paragraph, level)
         return level if level is not None and level < _TEXT_LEVEL else None
@@ -428,14 +415,16 @@ class _Writer:
 
     def _label(self, paragraph: _Element, style: str) -> str | None:
         """The number or bullet of a paragraph; None where it is in no list."""
-        own, of_style = number_of(paragraph), self._styles.number(style)
-        number = NumberOf(own.num_id or of_style.num_id, own.level if own.level is not None else of_style.level)
+        own, of_style = docx_styles.number_of(paragraph), self._styles.number(style)
+        number = docx_styles.NumberOf(
+            own.num_id or of_style.num_id, own.level if own.level is not None else of_style.level
+        )
         if number.num_id is None or number.num_id == "0":
             return None
         level = number.level
         if level is None:
             level = self._numbering.level_of_style(number.num_id, style)
-        return self._numbering.label(number.num_id, min(level, N_LEVELS - 1))
+        return self._numbering.label(number.num_id, min(level, docx_styles.N_LEVELS - 1))
 
 
 def _arrange(root: _Element) -> None:
@@ -544,7 +533,7 @@ def _part_of_formula(match: re.Match[str]) -> str:
 
 
 def _style_of(paragraph: _Element) -> str:
-    return value_of(paragraph, "pPr/pStyle") or ""
+    return docx_styles.value_of(paragraph, "pPr/pStyle") or ""
 
 
 def _is_continued(paragraph: _Element) -> bool:
@@ -581,8 +570,8 @@ def text_of(root: _Element) -> str:
             is_raised = is_raised or bool(text.strip())
         elif tag in _CHARACTERS:
             parts.append(_CHARACTERS[tag])
-        elif tag in EQUATIONS:
-            parts.append(equation_text(node))
+        elif tag in docx_styles.EQUATIONS:
+            parts.append(docx_styles.equation_text(node))
         elif tag not in _SKIPPED and meaning not in _UNREAD and not _is_deleted_row(node):
             if tag == _PARAGRAPH and node is not root and parts:
                 parts.append("\n")

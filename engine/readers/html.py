@@ -22,19 +22,7 @@ from engine.readers import markup
 from engine.readers.blocks import MAX_HEADING_CHARS, Blocks
 from engine.readers.encoding import Archive, decode, member_name
 from engine.readers.fields import fields_of_page, split_names
-from engine.readers.markup import (
-    Element,
-    Grammar,
-    HeadingMark,
-    attributes,
-    local_name,
-    parse_safely,
-    remove_link_lists,
-    rendered,
-    tex_text,
-    words,
-    write,
-)
+from engine.readers.markup import Element, Grammar, HeadingMark, local_name, parse_safely, words, write
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, too_large, without_encoded
 from engine.text.document import Document, MetadataValue, is_made_up_title
 from engine.text.headings import headings_of_lines
@@ -136,7 +124,7 @@ def _title(root: Element) -> str:
     declared = words(root.find(".//head/title")) if named is None else named.get("content") or ""
     if not declared.strip():
         declared = next((one.get("content") or "" for one in root.iterfind(".//meta[@property='og:title']")), "")
-    shown = rendered(root.find(".//h1"), GRAMMAR)
+    shown = markup.rendered(root.find(".//h1"), GRAMMAR)
     is_without_site = (
         len(shown) >= 4
         and declared.startswith(shown)
@@ -175,7 +163,9 @@ def add_page(
     _mark_items(root)
     _mark_titles(root)
     _move_notes(root)
-    blocks.left_out[reasons.LINK_LISTS] += remove_link_lists(root, blocks, 1.0 if is_of_book else _MAX_PAGE_SHARE)
+    blocks.left_out[reasons.LINK_LISTS] += markup.remove_link_lists(
+        root, blocks, 1.0 if is_of_book else _MAX_PAGE_SHARE
+    )
     main = root if is_of_book else _main_part(root)
     notes: list[Element] = []
     if main is not root:
@@ -465,12 +455,12 @@ def _formula_of(element: Element) -> str:
             return initial
         source = element.get("alt") or ""
         is_formula = _MATH.search(element.get("class") or "") and not _has_mathml(element)
-        return tex_text(source) if source and is_formula else ""
+        return markup.tex_text(source) if source and is_formula else ""
     if element.tag == "script" and (element.get("type") or "").startswith("math/tex"):
-        return tex_text(element.text or "")
+        return markup.tex_text(element.text or "")
     if element.tag in ("span", "div") and not len(element) and "math" in (element.get("class") or "").split():
         source = (element.text or "").strip().strip("$")  # of pandoc
-        return tex_text(source) if "\\" in source else ""
+        return markup.tex_text(source) if "\\" in source else ""
     return ""
 
 
@@ -669,7 +659,7 @@ def _described(package: Element) -> Iterator[tuple[Element, dict[str, str]]]:
     for meta in package.iterfind(".//{*}meta[@refines]"):
         said.setdefault(meta.get("refines"), {})[meta.get("property") or ""] = words(meta)
     for element in package.iterfind(".//{http://purl.org/dc/elements/1.1/}*"):
-        yield element, said.get(f"#{element.get('id')}", {}) | attributes(element)
+        yield element, said.get(f"#{element.get('id')}", {}) | markup.attributes(element)
 
 
 def _main_title(package: Element) -> Element | None:

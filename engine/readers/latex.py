@@ -23,33 +23,12 @@ from pylatexenc.latexwalker import get_default_latex_context_db as get_default_p
 from pylatexenc.macrospec import std_macro
 
 from engine.errors import DocumentError
+from engine.readers import latex_commands, latex_macros
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, n_lost
 from engine.readers.encoding import MAX_CONTAINER_BYTES, read_limited
 from engine.readers.fields import dated, split_names
-from engine.readers.latex_commands import (
-    with_acronyms,
-    with_item_numbers,
-    with_named_references,
-    with_shorthands,
-    with_units,
-    without_branches,
-    without_excluded,
-    without_overlays,
-    without_repeated_rows,
-    without_revisions,
-    without_tabs,
-)
-from engine.readers.latex_macros import (
-    Macro,
-    balanced,
-    closing_braces,
-    expanded,
-    group_at,
-    without_columns,
-    without_definitions,
-    without_settings,
-)
+from engine.readers.latex_macros import Macro, closing_braces, group_at, without_settings
 from engine.readers.latex_source import PLACE, LatexSource, Members, included_files, is_fragment, load
 from engine.readers.reader import GZIP, suffix_of
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, grouped, joined_lines, one_line, raised, without_encoded
@@ -200,16 +179,22 @@ def read_in_folder(data: bytes, doc_id: str, source: str) -> Document:
 def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0) -> Document:
     """The document of a source; `n_others` documents beside it are counted as left out."""
     tex, n_encoded = without_encoded(latex.text)
-    tex, n_hidden = without_excluded(tex)
-    tex, n_variants = without_branches(tex)
-    tex, n_repeated = without_repeated_rows(tex)
-    tex, n_undefined = with_named_references(with_shorthands(without_tabs(without_overlays(tex))))
+    tex, n_hidden = latex_commands.without_excluded(tex)
+    tex, n_variants = latex_commands.without_branches(tex)
+    tex, n_repeated = latex_commands.without_repeated_rows(tex)
+    tex, n_undefined = latex_commands.with_named_references(
+        latex_commands.with_shorthands(latex_commands.without_tabs(latex_commands.without_overlays(tex)))
+    )
     tex = _AFFILIATION.sub(lambda match: _AFFILIATION_KEY.sub("", match.group()), tex)
-    text, macros = without_definitions(with_units(with_acronyms(without_columns(tex))), _Kept())
+    text, macros = latex_macros.without_definitions(
+        latex_commands.with_units(latex_commands.with_acronyms(latex_macros.without_columns(tex))), _Kept()
+    )
     is_plain = _IS_PLAIN.search(text) is not None and r"\begin{document}" not in text
     usual = _USUAL | (_PLAIN if is_plain else {}) | (_ALGORITHMS if r"\begin{algorithm" in text else {})
     macros |= {name: macro for name, macro in usual.items() if f"\\{name}" in text and name not in macros}
-    text, revisions = without_revisions(with_item_numbers(expanded(text, macros)))
+    text, revisions = latex_commands.without_revisions(
+        latex_commands.with_item_numbers(latex_macros.expanded(text, macros))
+    )
     front = _front_matter(text)
     if is_plain and not front["title"] and (centred := _CENTRED.search(text)):
         front["title"], text = [centred[1]], text[: centred.start()] + text[centred.end() :]
@@ -510,7 +495,7 @@ def plain(latex: str) -> str:
     latex = _BEFORE_CITED.sub("", _ALL_CITED.sub(_CITED, latex))
     latex = _GLUED.sub(lambda match: "}" if is_known_macro(match[1]) else "} ", _GROUPS.sub("} ", latex))
     latex = _OPEN_BRACKET.sub(r"\1{[}", _OPTION.sub(r"\1", _DEGREES.sub("°", _OPERATOR.sub(" ", latex))))
-    text = _converted(balanced(latex))
+    text = _converted(latex_macros.balanced(latex))
     text = re.sub(r"[ \t\xa0]+", " ", text)
     text = re.sub(r" ?\n ?", "\n", re.sub(r"\n\s*\n\s*", "\n\n", text))
     text = _QUOTED.sub("\u2018\\1\u2019", "\n\n".join(map(joined_lines, text.split("\n\n"))))

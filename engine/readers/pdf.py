@@ -18,22 +18,10 @@ import pypdfium2.raw as pdfium
 
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
+from engine.readers import pdf_layout
 from engine.readers.blocks import n_lost
 from engine.readers.fields import authors_of, case_fields, case_name
 from engine.readers.pdf_headings import HeadingLines, OutlineEntry, by_outline, by_type, with_unnumbered
-from engine.readers.pdf_layout import (
-    body_size,
-    breaks_line,
-    joined,
-    pitch_of,
-    right_edges,
-    starts_paragraph,
-    vocabulary,
-    with_initials,
-    with_values,
-    without_line_numbers,
-    without_running_heads,
-)
 from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
 from engine.text.document import SCANNED_PAGES, Document, MetadataValue, assemble, is_made_up_title
@@ -46,10 +34,10 @@ class Flow:
     def __init__(self, lines: Sequence[Line], headings: Mapping[int, HeadingLines]) -> None:
         self.headings: list[Heading] = []
         self._lines = lines
-        self._known = vocabulary(lines)
-        self._size = body_size(lines)
-        self._pitch = pitch_of(lines, self._size)
-        self._edges = right_edges(lines)
+        self._known = pdf_layout.vocabulary(lines)
+        self._size = pdf_layout.body_size(lines)
+        self._pitch = pdf_layout.pitch_of(lines, self._size)
+        self._edges = pdf_layout.right_edges(lines)
         self._parts: list[str] = []
         self._n_chars = 0
         self._page_starts: dict[int, int] = {}
@@ -93,7 +81,9 @@ class Flow:
         return [range(start, stop) for start, stop in zip(starts, [*starts[1:], len(self._lines)], strict=True)]
 
     def _starts_paragraph(self, number: int) -> bool:
-        return starts_paragraph(self._lines[number - 1], self._lines[number], self._pitch, self._edges[number - 1])
+        return pdf_layout.starts_paragraph(
+            self._lines[number - 1], self._lines[number], self._pitch, self._edges[number - 1]
+        )
 
     def _joined(self, paragraph: Sequence[int]) -> str:
         text = ""
@@ -102,10 +92,10 @@ class Flow:
             before = paragraph[place - 1]
             if not place:
                 text = line.text
-            elif breaks_line(self._lines[before], self._edges[before]):
+            elif pdf_layout.breaks_line(self._lines[before], self._edges[before]):
                 text += "\n" + line.text
             else:
-                text = joined(text, line.text, self._known)
+                text = pdf_layout.joined(text, line.text, self._known)
             self._page_starts.setdefault(line.page, self._n_chars + len(text) - len(line.text))
         return text.replace("\u00ad", "-")
 
@@ -278,9 +268,9 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     with _ONE_AT_A_TIME:
         extract = _extract(data)
     _check_text_layer(extract)
-    unnumbered = without_line_numbers(extract.lines)
-    rejoined_lines = rejoined(with_initials(unnumbered))
-    lines = without_running_heads(rejoined_lines) or rejoined_lines
+    unnumbered = pdf_layout.without_line_numbers(extract.lines)
+    rejoined_lines = rejoined(pdf_layout.with_initials(unnumbered))
+    lines = pdf_layout.without_running_heads(rejoined_lines) or rejoined_lines
     left_out = {
         reasons.FIGURES: extract.n_pictures,
         reasons.LINE_NUMBERS: _n_changed(extract.lines, unnumbered),
@@ -460,7 +450,7 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
                 extract.scanned_pages.add(number + 1)
             values = list(_values(pdf, page, number, extract))
             extract.values.update(value.text for value in values)
-            found.lines[:] = with_values(found.lines, values)
+            found.lines[:] = pdf_layout.with_values(found.lines, values)
             return found
         finally:
             text_page.close()

@@ -17,29 +17,11 @@ from itertools import chain, pairwise
 from lxml import etree
 
 from engine.errors import DocumentError
-from engine.readers import jats, patents, tei
+from engine.readers import jats, markup, patents, tei
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, several
 from engine.readers.fields import date_of_parts, iso_date
-from engine.readers.markup import (
-    MARKED,
-    Element,
-    Grammar,
-    HeadingMark,
-    all_text,
-    form_of,
-    join_blocks,
-    join_numbers,
-    leave_outside,
-    lift,
-    local_name,
-    n_words,
-    number_or,
-    parse_safely,
-    tex_text,
-    words,
-    write,
-)
+from engine.readers.markup import Element, Grammar, HeadingMark, all_text, local_name, n_words, words, write
 from engine.readers.records import of_bioc
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, too_large
 from engine.text.document import LEFT_OUT, Document, MetadataValue, Unreadable
@@ -75,7 +57,7 @@ _CELLS = frozenset(["td", "th", "entry", "cell", "ENT", "CHED"])
 _NOTES = frozenset(["authorialNote", "footnote", "fn", "NOTE"])
 _PARAGRAPHS = frozenset(["p", "t", "para", "text", "P", "ALINEA", "TXT"])
 _REASONS = {
-    **MARKED,
+    **markup.MARKED,
     **dict.fromkeys(
         ["meta", "metadata", "Metadata", "head", "form-metadata", "BIB.INSTANCE", "coredata", "DOCNO"],
         reasons.FRONT_MATTER,
@@ -124,7 +106,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
     expanded and stay in the text as names, so a file whose entities grow without end stays small.
     """
     try:
-        root = parse_safely(data)
+        root = markup.parse_safely(data)
     except DocumentError as error:
         starts = [match.start() for match in _DECLARATION.finditer(data)]
         if len(starts) > 1:
@@ -134,7 +116,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
             raise
         # Roots one after the other, without declarations.
         bare = re.sub(rb"<\?xml[^<>]*\?>|<!DOCTYPE[^<>\[]*+(?:\[[^\]]{0,9999}+\])?[^<>]*+>", b"", data)
-        return _several(parse_safely(b"<several>" + bare + b"</several>").iterchildren("*"), doc_id, source)
+        return _several(markup.parse_safely(b"<several>" + bare + b"</several>").iterchildren("*"), doc_id, source)
     if len(data) > MAX_DOCUMENT_BYTES:
         raise too_large("file", f"{len(data):,}", MAX_DOCUMENT_BYTES)
     return read_root(root, doc_id, source)
@@ -257,7 +239,7 @@ def _read_print(root: Element, doc_id: str, source: str) -> Document:
 
 def _links(group: Element) -> Iterator[str]:
     """The regions of a group of PAGE in their order, those with an index by the index."""
-    for part in sorted(group.iterchildren("*"), key=lambda one: number_or(one.get("index"), 0)):
+    for part in sorted(group.iterchildren("*"), key=lambda one: markup.number_or(one.get("index"), 0)):
         yield from filter(None, [part.get("regionRef") or part.get("REF")])
         yield from _links(part)
 
@@ -307,7 +289,7 @@ def _several(roots: Iterable[Element], doc_id: str, source: str) -> Iterator[Doc
 
 
 def _read_one(root: Element | bytes, doc_id: str, source: str) -> Document:
-    root = parse_safely(root) if isinstance(root, bytes) else root
+    root = markup.parse_safely(root) if isinstance(root, bytes) else root
     if local_name(root) == "sequence-cwu":
         raise DocumentError(_LISTING)
     return _READERS.get(local_name(root), _read_any)(root, doc_id, source)
@@ -335,15 +317,15 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
             element.tag = "footnote"
         elif local_name(element) != "note" and (element.text or "").strip():
             element.tag = "text"
-    lift(root, _NOTES, _PARAGRAPHS)
-    join_numbers([one for one in root.iter(etree.Element) if local_name(one) in _NUMBERS], _HEADINGS)
+    markup.lift(root, _NOTES, _PARAGRAPHS)
+    markup.join_numbers([one for one in root.iter(etree.Element) if local_name(one) in _NUMBERS], _HEADINGS)
     is_listed = local_name(root) in ("PubmedArticle", "entry")
     if used is None or local_name(used) == "FRBRname" or is_listed:
         blocks.add(title)
     parts = [root]
     if is_listed:
         parts = [*root.iter("{*}Abstract", "{*}OtherAbstract", "{*}summary", "{*}content")]
-        leave_outside(root, [used, *parts], reasons.FRONT_MATTER, blocks)
+        markup.leave_outside(root, [used, *parts], reasons.FRONT_MATTER, blocks)
     for part in parts:
         write(part, _grammar(part, used), blocks)
     return blocks.document(doc_id, source, title, metadata)
@@ -475,7 +457,7 @@ def _mend_numbers(root: Element) -> None:
     for subtitle in [*root.iter("{*}STI.ART")]:
         before = subtitle.getprevious()
         if before is not None and local_name(before) == "TI.ART":
-            join_blocks(before, subtitle)
+            markup.join_blocks(before, subtitle)
 
 
 def _heading_of(title: str) -> Element:
@@ -543,7 +525,7 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         sections=frozenset(sections),
         words=frozenset(["cref"]),
         ordered=_ordered,
-        tex=lambda element: tex_text(element.text or "") if local_name(element) == "tex-math" else "",
+        tex=lambda element: markup.tex_text(element.text or "") if local_name(element) == "tex-math" else "",
     )
 
 
@@ -557,7 +539,7 @@ def _ordered(element: Element) -> str:
     """The form of the numbers of a list, of which RFCs have "%d" and "%c"."""
     if local_name(element) not in ("ol", "orderedlist"):
         return ""
-    if kind := form_of(element.get("numeration") or ""):  # of DocBook
+    if kind := markup.form_of(element.get("numeration") or ""):  # of DocBook
         return kind
     form = re.sub(
         "%([dciCI])", lambda match: {"d": "1", "c": "a", "C": "A"}.get(match[1], match[1]), element.get("type") or "1"
