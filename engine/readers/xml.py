@@ -21,7 +21,7 @@ from engine.readers import jats, markup, patents, tei
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, several
 from engine.readers.fields import date_of_parts, iso_date
-from engine.readers.markup import Element, Grammar, HeadingMark, all_text, local_name, n_words, words, write
+from engine.readers.markup import Element, Grammar, HeadingMark, all_text, local_name, parse_safely, words, write
 from engine.readers.records import of_bioc
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, too_large
 from engine.text.document import LEFT_OUT, Document, MetadataValue, Unreadable
@@ -106,7 +106,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
     expanded and stay in the text as names, so a file whose entities grow without end stays small.
     """
     try:
-        root = markup.parse_safely(data)
+        root = parse_safely(data)
     except DocumentError as error:
         starts = [match.start() for match in _DECLARATION.finditer(data)]
         if len(starts) > 1:
@@ -116,7 +116,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
             raise
         # Roots one after the other, without declarations.
         bare = re.sub(rb"<\?xml[^<>]*\?>|<!DOCTYPE[^<>\[]*+(?:\[[^\]]{0,9999}+\])?[^<>]*+>", b"", data)
-        return _several(markup.parse_safely(b"<several>" + bare + b"</several>").iterchildren("*"), doc_id, source)
+        return _several(parse_safely(b"<several>" + bare + b"</several>").iterchildren("*"), doc_id, source)
     if len(data) > MAX_DOCUMENT_BYTES:
         raise too_large("file", f"{len(data):,}", MAX_DOCUMENT_BYTES)
     return read_root(root, doc_id, source)
@@ -289,7 +289,7 @@ def _several(roots: Iterable[Element], doc_id: str, source: str) -> Iterator[Doc
 
 
 def _read_one(root: Element | bytes, doc_id: str, source: str) -> Document:
-    root = markup.parse_safely(root) if isinstance(root, bytes) else root
+    root = parse_safely(root) if isinstance(root, bytes) else root
     if local_name(root) == "sequence-cwu":
         raise DocumentError(_LISTING)
     return _READERS.get(local_name(root), _read_any)(root, doc_id, source)
@@ -491,9 +491,9 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         is_of_text = local_name(parent) == "title-group" or any(
             local_name(other) not in _HEADINGS and local_name(other) not in _NUMBERS
             for other in parent.iterchildren(etree.Element)
-            if other is not element and n_words(other) > 0
+            if other is not element and markup.n_words(other) > 0
         )
-        if not is_of_text or n_words(element) > 40 or local_name(parent) in _CAPTIONED:
+        if not is_of_text or markup.n_words(element) > 40 or local_name(parent) in _CAPTIONED:
             return None
         number = next((words(one) for one in parent.iterchildren(etree.Element) if local_name(one) in _NUMBERS), "")
         level = sum(local_name(above) in sections for above in element.iterancestors())
@@ -505,7 +505,11 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
             return ""
         if tag in _OF_THE_FRONT and local_name(element.getparent()) in ("front", "info"):
             return reasons.FRONT_MATTER
-        if tag == "head" and element.getparent() is not None and n_words(element.getparent()) > n_words(element):
+        if (
+            tag == "head"
+            and element.getparent() is not None
+            and markup.n_words(element.getparent()) > markup.n_words(element)
+        ):
             return None
         tag = element.get("role") if tag == "emphasis" else tag  # of DocBook
         return None if element is title else _REASONS.get(tag)
