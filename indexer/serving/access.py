@@ -53,12 +53,12 @@ class Access:
             try:
                 self._check(scope, headers)
                 async with self._received(headers, receive) as file, self._taken(file.tell()):
+                    BODY_BYTES.set(file.tell())
                     file.seek(0)
-                    body = file.read()
+                    messages: list[Message] = [{"type": "http.request", "body": file.read(), "more_body": False}]
                     if not headers.get("content-type", "").startswith("multipart/form-data"):
-                        _check_values(body)
-                    BODY_BYTES.set(len(body))
-                    await self._app(scope, _replayed(body, receive), observing)
+                        _check_values(messages[0]["body"])
+                    await self._app(scope, _replayed(messages, receive), observing)
             except Refusal as refusal:
                 refusal.headers["Connection"] = "close"  # the rest of the body stays unread
                 await refusal.response()(scope, receive, observing)
@@ -170,9 +170,8 @@ def _too_large(limit: int) -> Refusal:
     )
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body as one message; then the messages of the server, such as a disconnect of the client."""
-    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+def _replayed(messages: list[Message], receive: Receive) -> Receive:
+    """These messages, none of them kept; then those of the server, such as a disconnect of the client."""
 
     async def replay() -> Message:
         return messages.pop() if messages else await receive()
