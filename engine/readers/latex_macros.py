@@ -267,6 +267,7 @@ _SETTINGS = _by_command({
         "mainmatter backmatter raggedright unskip ignorespaces balance sloppy allowdisplaybreaks toprule midrule "
         "bottomrule hline verb lstinline newline saythanks pause hfill hfil hss enspace thinspace dotfill hrulefill",
 })  # fmt: skip
+_COLOURS = frozenset(["color", "textcolor"])  # between parts of a word, whose groups are no arguments
 _SPACES = frozenset([
     "vspace", "hspace", "hskip", "vskip", "kern", "newpage", "clearpage", "linebreak", "pagebreak", "newline",
     "captionof", "hfill", "hfil", "hss", "enspace", "thinspace", "dotfill", "hrulefill",
@@ -533,7 +534,8 @@ def without_settings(text: str, removed: list[str] | None = None) -> str:
         elif (signature := _SETTINGS.get(name)) is not None:
             found = list(arguments(text, place, signature, closing))
             if found or signature != "d":
-                place = cut.leave_out(match.start(), found[-1].end if found else place, " " if name in _SPACES else "")
+                instead = " " if name in _SPACES else r"\relax " if name in _COLOURS else ""
+                place = cut.leave_out(match.start(), found[-1].end if found else place, instead)
     if removed is not None:
         removed.extend(cut.removed)
     return cut.rest()

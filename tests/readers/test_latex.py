@@ -105,6 +105,7 @@ def test_macros_that_grow_without_end_are_left_alone() -> None:
         (r"\begin{minipage}[t]{0.9\textwidth}In\end{minipage}", "In"),
         (r"\resizebox{0.9\textwidth}{!}{In} \scalebox{.5}{it}", "In it"),
         (r"\textcolor[HTML]{FF0000}{In} \custom[a=b]{it}", "In it"),
+        (r"\textcolor{red}{un}\textcolor{blue}{do} {\color{red}re}{\color{blue}start}", "undo restart"),
         (r"$\alpha=1$ and $\sqrt[3]{x}$", "α=1 and 3√(x)"),
         (r"Code: \url{https://a.b/c_d%20e#f}.", "Code: https://a.b/c_d%20e#f."),
         (r"\href{https://a.b/%7E}{our page}", "our page"),
