@@ -32,6 +32,7 @@ from indexer.cli.output import (
     emit_lines,
     file_options,
     format_option,
+    named_form,
     output_option,
     pairs_option,
     write_output,
@@ -292,8 +293,8 @@ def pairs(
         longmatch pairs papers.lm --least 0.6 -o pairs.csv --clusters clusters.csv
         longmatch pairs papers.lm --mode containment --least 0.8 -o inside.csv
     """
-    if output is not None and output.suffix.lower() == ".parquet":
-        raise click.UsageError(f"{output.name} would be no parquet file; pairs are CSV: -o pairs.csv")
+    for file in (output, clusters):
+        named_form(file, ["csv"])
     if cluster_least is not None and (clusters is None or cluster_least < values["least"]):
         raise click.UsageError("--cluster-least needs --clusters, and a score of at least --least")
     from indexer.pairs import PairSettings, find_pairs

@@ -194,16 +194,24 @@ def pairs_option(default: int | None, shown: bool | str = True) -> Callable[[Dec
     )
 
 
+def named_form(output: Path | None, names: Sequence[str]) -> str | None:
+    """The format that the suffix of a file names, or None.
+
+    Raises:
+        click.UsageError: it is none of `names`.
+    """
+    suffix = "" if output is None else output.suffix[1:].lower()
+    form = _FORMS.get(suffix, suffix)
+    if output is not None and form in _NAMED_FORMS and form not in names:
+        raise click.UsageError(f"{output.name} would be no {suffix} file; formats: {', '.join(names)}")
+    return form if form in names else None
+
+
 def format_option(names: Sequence[str]) -> Callable[[DecoratedT], DecoratedT]:
     """`--format`: by default the one that the output file's suffix names, or else the first."""
 
     def chosen(context: click.Context, _parameter: click.Parameter, form: str | None) -> str:
-        output = context.params.get("output")
-        suffix = "" if output is None else output.suffix[1:].lower()
-        by_name = _FORMS.get(suffix, suffix)
-        if form is None and output is not None and by_name in _NAMED_FORMS and by_name not in names:
-            raise click.UsageError(f"{output.name} would be no {suffix} file; formats: {', '.join(names)}")
-        return form or (by_name if by_name in names else names[0])
+        return form or named_form(context.params.get("output"), names) or names[0]
 
     note = "; html is a report in one file" if "html" in names[1:] else ""
     note += ", bibtex and ris are references of the hits" if "bibtex" in names else ""
