@@ -392,10 +392,10 @@ def export(index: Path, what: What, where: str | None, output: Path | None) -> N
         table = index_export(snapshot, what, chosen)
         with opened_output(output) as file:
             n_rows = table.write(file)
-        log(f"{n_rows:,} rows, {len(chosen):,} documents")
+        log(f"{counted(n_rows, 'row')}, {counted(len(chosen), 'document')}")
         n_missing = int(np.count_nonzero(~snapshot.has_vectors[chosen])) if what == "vectors" else 0
         if n_missing:
-            log(f"{n_missing:,} documents have no vectors yet; encode them: {command_line('index', index)}")
+            log(f"{counted(n_missing, 'document')} without vectors; encode all: {command_line('index', index)}")
 
 
 @click.command()

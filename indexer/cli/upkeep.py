@@ -125,7 +125,7 @@ def compact(index: Path) -> None:
 
     report = shrink(index, log=log)
     echo(
-        f"{report.n_shards_before} shards of {megabytes(report.bytes_before)} became "
+        f"{counted(report.n_shards_before, 'shard')} of {megabytes(report.bytes_before)} became "
         f"{report.n_shards_after} of {megabytes(report.bytes_after)}"
     )
 
