@@ -162,7 +162,7 @@ def request_options(*names: str, **defaults: object) -> Callable[[Callable[..., 
     `names` are those of fields, in the order of the options, by default all that a command can change; `defaults` are
     those of this command, where they are not those of `Request`.
     """
-    from engine.search.request import Request, parameters  # loads numpy, which other commands do not need
+    from engine.search.request import Mode, Request, parameters  # loads numpy, which other commands do not need
 
     by_name = {field.name: field for field in parameters() if not field.about.is_constant}
     chosen = [by_name[name] for name in names or by_name]
@@ -171,6 +171,9 @@ def request_options(*names: str, **defaults: object) -> Callable[[Callable[..., 
         @functools.wraps(command)
         def with_request(**values: Any) -> Any:  # noqa: ANN401
             request_values = {parameter.name: values.pop(parameter.name) for parameter in chosen}
+            if request_values.get("mode") == Mode.NOVELTY:  # which has no ranking, whose defaults these are
+                own = [name for name, default in defaults.items() if request_values[name] == default]
+                request_values |= {name: by_name[name].default for name in own}
             try:
                 request = Request.of(**request_values)
             except QueryError as error:

@@ -93,7 +93,8 @@ _PLACES: ContextVar[threading.Semaphore | None] = ContextVar("places", default=N
 BODY_BYTES: ContextVar[int] = ContextVar("body", default=0)  # of the request that is handled
 LARGE_BODY = 256 * 2**10  # bytes; half of the threads work on larger ones
 _ALL_WORK_BYTES = MOST_WORK_BYTES  # of all requests at one time
-_ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
+_ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # M_ARENA_MAX and M_MMAP_THRESHOLD of malloc.h
+_MAPPED_BYTES = 4 * 2**20  # arrays from this size on go back to the system as soon as they are free
 _SHORTER = "send shorter documents or fewer candidates, or use the command line"
 
 
@@ -223,9 +224,11 @@ def _in_loop(loop: asyncio.AbstractEventLoop, action: Callable[[], None]) -> Non
 
 
 def few_arenas() -> None:
-    """Let threads share the memory that malloc keeps, where that is glibc's."""
+    """Let threads share the memory that malloc keeps, without large arrays, where that is glibc's."""
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
+        malloc = ctypes.CDLL(None)
+        malloc.mallopt(_ARENA_MAX, 1)
+        malloc.mallopt(_MMAP_THRESHOLD, _MAPPED_BYTES)
 
 
 def return_memory() -> None:

@@ -63,6 +63,7 @@ REFUSALS: list[tuple[str, int, str]] = [
     ("chart {x}", 2, "name one query"),
     ("chart {x} draft.md --id doc003", 2, "name one query"),
     ("chart {x} --id doc003 --format docx", 2, "-o chart.docx"),
+    ("chart {x} --id doc003 --mode novelty", 2, "a chart has documents as columns; use --mode similar or containment"),
     ("chart {x} --id doc003 --by claim", 1, "no numbered claims"),
     ("chart {x} --id doc003 --least much", 2, "must be a number or auto"),
     ("chart {x} --id doc003 -o c.json", 2, "c.json would be no json file; formats: html, csv, docx"),
