@@ -371,8 +371,8 @@ def most_difference(error: float, limits: Thresholds, scoring: Scoring) -> float
     """The most by which chunks^r changes where each similarity changes by at most `error`.
 
     Each margin changes by at most `shift`, the jump to 0 at `ROUNDING` included; that of a passage alone rises at most
-    threefold. For p r = 1 and p >= 1, chunks^r is a
-    norm of the margins, and a norm changes by at most the norm of the changes. Other powers are bounded one by one.
+    threefold. For p r = 1 and p >= 1, chunks^r is a norm of the margins, and a norm changes by at most the norm of the
+    changes. Other powers are bounded one by one.
     """
     steepness = 1 / np.maximum(1 - limits.chunks.astype(np.float64), _LEAST)
     joined = np.maximum(MOST_STRENGTHENED * steepness, 1 / np.maximum(limits.own - limits.joined, LEAST_ROOM))
