@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from engine.errors import IndexMismatch, QueryError, command_line
 from engine.report.contract import place_of
+from engine.report.lines import counted
 from engine.store.checks import content_hash
 from engine.store.partitioned import Snapshot, stored_types
 from engine.store.snapshot import Positions
@@ -86,7 +87,7 @@ def index_export(snapshot: Snapshot, what: What, positions: Positions | None = N
       no rows.
 
     Raises:
-        IndexMismatch: vectors are requested from an index of words alone.
+        IndexMismatch: vectors are requested, and the index, or each of the chosen documents, has none.
         QueryError: there is no such table.
     """
     chosen = np.arange(snapshot.n_documents) if positions is None else positions
@@ -166,6 +167,9 @@ def _vectors(snapshot: Snapshot, positions: Positions) -> Export:
         ]
     )
     encoded = positions[snapshot.has_vectors[positions]]
+    if len(positions) and not len(encoded):
+        what = f"{counted(len(positions), 'document')} of {snapshot.folder} without vectors"
+        raise IndexMismatch(f"{what}; encode all: {command_line('index', snapshot.folder)}")
     return Export(schema, (_vectors_of(snapshot, position, schema) for position in encoded.tolist()))
 
 

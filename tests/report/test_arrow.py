@@ -21,6 +21,7 @@ from engine.report import arrow
 from engine.report.arrow import What, index_export
 from engine.report.exports import part_rows
 from engine.search.request import Request
+from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.text.section_kinds import section_kinds
 from tests.fakes import FakeEncoder, make_document
@@ -87,6 +88,11 @@ def test_documents_without_vectors_have_no_rows(tmp_path: Path, corpus: list[Doc
     path = tmp_path / "x.lm"
     longmatch.build(path, corpus[:4], encode="none", progress=False)
     with longmatch.open(path) as opened, pytest.raises(IndexMismatch, match="holds words alone and no vectors"):
+        opened.to_arrow("vectors")
+    with Writer(path) as begun:  # as a run leaves it that was killed before its first vectors
+        begun.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
+    missing = pytest.raises(IndexMismatch, match=r"4 documents of .* without vectors; encode all: longmatch index ")
+    with longmatch.open(path, encoder=FakeEncoder()) as opened, missing:
         opened.to_arrow("vectors")
     longmatch.build(path, corpus[4:6], encoder=FakeEncoder(), encode="all", progress=False)
     with longmatch.open(path, encoder=FakeEncoder()) as opened:
