@@ -198,14 +198,17 @@ class Watch:
         A run that is killed before the end of the block changes nothing. One that is killed between the block and the
         rename right after it prints its hits again the next time.
         """
-        unfinished = self._path.with_name(f"{self._path.name}.tmp")
+        unfinished = self._path.with_name(f"{self._path.name}.{os.getpid()}.tmp")  # runs may overlap
         state = {"schema": _STATE_VERSION, "index": self._folder, "queries": self._reported}
-        with unfinished.open("w", encoding="utf-8") as file:
-            json.dump(state, file, ensure_ascii=False, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        yield
-        unfinished.replace(self._path)
+        try:
+            with faults_named(str(self._path)), unfinished.open("w", encoding="utf-8") as file:
+                json.dump(state, file, ensure_ascii=False, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            yield
+            unfinished.replace(self._path)
+        finally:
+            unfinished.unlink(missing_ok=True)
         fsync_folder(self._path.resolve().parent)
 
 

@@ -107,8 +107,9 @@ def opened_output(path: Path) -> Iterator[BinaryIO]:
     A symbolic link stays, and the file that it names is replaced. A device or a pipe is written directly.
 
     Raises:
-        click.ClickException: the disk is full, or the file cannot be written any more.
+        OSError: the disk is full, or the file cannot be written any more; it names the file and what became of it.
     """
+    kept = "it is as it was before" if path.exists() else "no file was made"
     try:
         if _is_replaced(path):
             with _replaced(path.resolve()) as file:
@@ -117,8 +118,7 @@ def opened_output(path: Path) -> Iterator[BinaryIO]:
             with path.open("wb") as file:
                 yield file
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise click.ClickException(f"{path} could not be written ({reason}); it is as it was before") from error
+        raise OSError(error.errno, f"{error.strerror or error}; {kept}", str(path)) from error
 
 
 def check_picture(path: Path | None, command: str, example: str) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self, TextIO, TypeAlias
 
 import click
 
+from engine.errors import faults_named
 from engine.report.lines import Line, Style, plain
 from engine.text.cleaning import json_text, safe
 
@@ -67,7 +68,8 @@ def width() -> int:
 
 def echo(line: str) -> None:
     """Print one line, made `safe`: a name with a line break does not begin another one."""
-    click.echo(safe(line))
+    with faults_named("standard output"):
+        click.echo(safe(line))
 
 
 def log(line: str) -> None:
@@ -77,7 +79,8 @@ def log(line: str) -> None:
 
 def echo_text(text: str, *, nl: bool = True) -> None:
     """Print a text of several lines; made `safe` on a terminal, exact in a file or a pipe."""
-    click.echo(safe(text, lines=True) if sys.stdout.isatty() else text, nl=nl)
+    with faults_named("standard output"):
+        click.echo(safe(text, lines=True) if sys.stdout.isatty() else text, nl=nl)
 
 
 def show(lines: Sequence[Line]) -> None:

@@ -15,7 +15,8 @@ import lxml.html
 import pytest
 from click.testing import CliRunner, Result
 
-from indexer.cli import main
+from engine.errors import BudgetExceeded
+from indexer.cli import main, terminal
 from tests.commands import run, succeed
 from tests.readers.made import docx_bytes
 from tests.readers.made_pdf import pdf_of_contents
@@ -101,7 +102,10 @@ def test_an_output_is_written_whole_or_not_at_all(built: Path, tmp_path: Path, m
     with monkeypatch.context() as failing:
         failing.setattr(os, "fsync", full)
         found = run("query", built, "--id", "dog.md", "--format", "json", "-o", output)
-    assert found.exit_code == 1 and "No space left on device); it is as it was before" in found.stderr
+        missing = run("query", built, "--id", "dog.md", "--format", "json", "-o", tmp_path / "new.json")
+    assert (found.exit_code, missing.exit_code) == (1, 1)
+    assert "hits.json: No space left on device; it is as it was before; free some space" in found.stderr
+    assert "new.json: No space left on device; no file was made; free some space" in missing.stderr
     assert output.read_text() == "before" and len(list(tmp_path.iterdir())) == 2
     succeed("query", built, "--id", "dog.md", "--format", "json", "-o", tmp_path / "link.json")
     assert json.loads(output.read_text())["results"][0]["query"]["id"] == "dog.md"
@@ -110,6 +114,21 @@ def test_an_output_is_written_whole_or_not_at_all(built: Path, tmp_path: Path, m
 
 def test_an_output_may_be_a_device(built: Path) -> None:
     succeed("query", built, "--id", "dog.md", "-o", "/dev/null")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_an_output_that_is_full_is_named(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in (["-o", "/dev/full"], ["--log", "/dev/full"]):
+        failed = run("query", built, "--id", "dog.md", *words)
+        assert (failed.exit_code, "Error: /dev/full: No space left" in failed.stderr) == (1, True)
+
+    def echo(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("indexer.cli.terminal.click.echo", echo)
+    for show in (terminal.echo, terminal.echo_text):
+        with pytest.raises(BudgetExceeded, match="standard output: No space left on device; free some space"):
+            show("hits")
 
 
 def test_an_offset_past_the_end_is_reported(built: Path) -> None:

@@ -116,7 +116,10 @@ def test_failed_exports_keep_the_old_file(words_folder: Path, tmp_path: Path, mo
 
     monkeypatch.setattr("engine.report.arrow.Export.write", full)
     result = run("export", words_folder, "-o", tmp_path / "x.parquet")
-    assert result.exit_code == 1 and "could not be written (No space left on device)" in result.stderr
+    assert (
+        result.exit_code == 1
+        and "x.parquet: No space left on device; it is as it was before; free some space" in result.stderr
+    )
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
 
 

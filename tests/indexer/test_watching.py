@@ -83,8 +83,20 @@ def test_a_run_that_dies_while_it_prints_loses_nothing(folder: Path, run: Run, m
     with monkeypatch.context() as patched:
         patched.setattr("indexer.cli.formats.print_answers", killed)
         assert run().exit_code == 130
-    assert not (folder / "s.json").exists()
+    assert not list(folder.glob("s.json*"))
     assert hits(run()) == [["fox0.md"]]
+
+
+def test_a_full_disk_is_that_of_the_state_and_nothing_is_printed(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("indexer.searches.os.fsync", full)
+    failed = run()
+    assert (failed.exit_code, failed.stdout) == (1, "")
+    assert "s.json: No space left on device; free some space" in failed.stderr and not list(folder.glob("s.json*"))
 
 
 def test_questions_are_kept_apart_and_failures_reported(folder: Path, run: Run) -> None:
