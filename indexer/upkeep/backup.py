@@ -27,7 +27,16 @@ from engine.errors import (
     named_faults,
 )
 from engine.store import checks
-from engine.store.catalog import CATALOG_FILE, FILE_TABLES, check_file_names, has_table, is_partitioned, reading
+from engine.store.catalog import (
+    CATALOG_FILE,
+    FILE_TABLES,
+    catalog_faults,
+    check_file_names,
+    has_table,
+    is_partitioned,
+    open_reader,
+    reading,
+)
 from engine.store.durable import Checksum, appearing, checksum, fsync_folder, unfinished_folder, write_durably
 
 _DIGEST = "LONGMATCH.xxh3_128"  # the entry of a member's header that holds its checksum
@@ -95,7 +104,7 @@ def _backup_once(folder: Path, target: Path) -> BackupReport:
                 is_full = error.sqlite_errorcode == sqlite3.SQLITE_FULL  # of the copy: the catalog is only read
                 with faults_named(str(target if is_full else folder / CATALOG_FILE)):
                     raise
-        named, n_documents, meta = _contents(copy)
+        named, n_documents, meta = _contents(copy, folder / CATALOG_FILE)
         checks.check_commits(meta, reported, str(folder / CATALOG_FILE))
         files = {CATALOG_FILE: checksum(copy)} | named
         whole = work / target.name
@@ -105,12 +114,15 @@ def _backup_once(folder: Path, target: Path) -> BackupReport:
     return BackupReport(n_documents, len(files), sum(file.size_bytes for file in files.values()))
 
 
-def _contents(catalog: Path) -> tuple[dict[str, Checksum], int, dict[str, Any]]:
-    """The files that a catalog names, in the order of their names, its number of documents and its named values."""
-    with reading(catalog) as connection:
-        meta = checks.read_meta(connection, str(catalog))
-        checks.check_catalog(connection, str(catalog))
-        checks.check_contents(connection, str(catalog))
+def _contents(catalog: Path, place: Path) -> tuple[dict[str, Checksum], int, dict[str, Any]]:
+    """The files that a catalog names, in the order of their names, its number of documents and its named values.
+
+    The catalog is a copy, so errors name the place that it was copied from.
+    """
+    with catalog_faults(place), closing(open_reader(catalog)) as connection:
+        meta = checks.read_meta(connection, str(place))
+        checks.check_catalog(connection, str(place))
+        checks.check_contents(connection, str(place))
         named = {
             file: Checksum(size_bytes, digest)
             for table in FILE_TABLES
@@ -185,7 +197,7 @@ def restore(file: str | Path, index: str | Path) -> BackupReport:
         if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
             raise QueryError(f"{folder} is there already; name a new folder, or move that one away first")
         files = _unpack(source, unfinished)
-        named, n_documents, meta = _contents(unfinished / CATALOG_FILE)
+        named, n_documents, meta = _contents(unfinished / CATALOG_FILE, source)
         if {CATALOG_FILE: files[CATALOG_FILE]} | named != files:
             raise IndexDamaged(f"{source} does not hold the files that its catalog names; take another backup")
         commits = checks.CommitLog(unfinished)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import tarfile
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +100,8 @@ def test_the_copy_starts_again_when_a_compaction_deletes_files(tmp_path: Path, m
 
     contents, calls = module._contents, []
 
-    def compact_after_the_first(catalog: Path) -> object:
-        found = contents(catalog)
+    def compact_after_the_first(catalog: Path, place: Path) -> object:
+        found = contents(catalog, place)
         if not calls:
             compact(folder)
         calls.append(catalog)
@@ -119,6 +121,21 @@ def test_a_damaged_file_is_not_backed_up(tmp_path: Path) -> None:
     with pytest.raises(IndexDamaged, match="repair the index first"):
         backup(tmp_path / "x.lm", tmp_path / "saved")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.lm"]
+
+
+def test_a_damaged_catalog_is_named_and_not_its_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = tmp_path / "x.lm" / "catalog.sqlite"
+    build(tmp_path / "x.lm", make_corpus(12), encode="none")
+    with monkeypatch.context() as unseen:  # as a program would write it that does not know the checksums
+        unseen.setattr("indexer.upkeep.backup.checks.check_contents", lambda *_: None)
+        with closing(sqlite3.connect(catalog)) as other, other:
+            other.execute("UPDATE texts SET deflated = x'00' WHERE document_id = 3")
+        backup(tmp_path / "x.lm", tmp_path / "saved")
+    with pytest.raises(IndexDamaged, match=re.escape(f"{catalog} ")):
+        backup(tmp_path / "x.lm", tmp_path / "again")
+    with pytest.raises(IndexDamaged, match=re.escape(f"{tmp_path / 'saved'} ")):
+        restore(tmp_path / "saved", tmp_path / "y.lm")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["saved", "x.lm"]
 
 
 def test_no_flipped_bit_is_restored(saved: Path, built_folder: Path, tmp_path: Path) -> None:
