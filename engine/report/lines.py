@@ -26,6 +26,7 @@ class Style(StrEnum):
     INSERTED = "inserted"
 
 
+_MOST_PADDED = 40  # columns of a cell of a table; one long name does not move all that follows
 _NO_COLUMN = frozenset(["Mn", "Me", "Cf"])  # Unicode categories of combining and invisible characters
 
 
@@ -100,14 +101,20 @@ def plain(lines: Iterable[Line]) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), gap: int = 2) -> list[Line]:
-    """Rows in columns as wide as their widest cell; the last column is not padded."""
+    """Rows in columns as wide as their widest cell of at most 40 columns; the last column is not padded."""
     cells = [[safe(cell) for cell in row] for row in ([head] if head else []) + list(rows)]
-    widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
+    widths = [
+        max((n for cell in column if (n := columns(cell)) <= _MOST_PADDED), default=0)
+        for column in zip(*cells, strict=True)
+    ]
     lines = []
     for number, row in enumerate(cells):
         first = Style.FAINT if head and not number else Style.TITLE
         rest = Style.FAINT if head and not number else Style.PLAIN
-        runs = [Run(cell + " " * (width + gap - columns(cell)), rest) for cell, width in zip(row, widths, strict=True)]
+        runs = [
+            Run(cell + " " * (gap + max(0, width - columns(cell))), rest)
+            for cell, width in zip(row, widths, strict=True)
+        ]
         runs[0] = Run(runs[0].text, first)
         runs[-1] = Run(runs[-1].text.rstrip(), runs[-1].style)
         lines.append(tuple(runs))

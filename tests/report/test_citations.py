@@ -209,6 +209,8 @@ def test_a_table_is_as_wide_as_its_cells_and_its_padding_counts_wide_characters(
     assert plain(table(rows)) == "年     2019\nvenue  ACL"
     assert plain(table(rows, head=("a", "b"))).splitlines()[0] == "a      b"
     assert table([]) == []
+    long = "x" * 300
+    assert plain(table([(long, "Ann"), ("a.md", "Ben"), ("b.md", "Cem")])) == f"{long}  Ann\na.md  Ben\nb.md  Cem"
     assert plain([pad(line("狐"), 4)]) == "狐  "
 
 
