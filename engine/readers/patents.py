@@ -1,4 +1,4 @@
-"""Patents: XML of the USPTO (since 2001), of the EPO, ST.36 (MAREC, CLEF-IP) and the EPO's OPS; text of 1976 to 2001.
+"""Patents: XML of the USPTO (since 2001), the EPO and its OPS, ST.36 (MAREC, CLEF-IP), ST.96; text of 1976 to 2001.
 
 That text of the USPTO (APS) has a field a line, under a code of four characters.
 """
@@ -143,7 +143,7 @@ _REASONS = {
     **markup.MARKED,
     **dict.fromkeys(["chemistry", "chem", "img"], reasons.FIGURES),
     **dict.fromkeys(["CHEMICAL-US", "EMI", "image", "chemistry-us"], reasons.FIGURES),
-    **dict.fromkeys(["us-claim-statement", "claim-statement", "cross-reference-to-claim-image"], ""),
+    **dict.fromkeys(["us-claim-statement", "claim-statement", "cross-reference-to-claim-image", "claim-number"], ""),
 }
 _TEXT = {  # heading of a part, and its tag in each format
     "Abstract": ("abstract", "SDOAB", "subdoc-abstract"),
@@ -152,6 +152,7 @@ _TEXT = {  # heading of a part, and its tag in each format
     "Amended claims": ("amended-claims", "amended-claims-statement"),
 }
 _CLAIM_NUMBER = re.compile(r"\s*(?:claim\s+)?\d{1,3}\s*(?:[-\u2013]\s*\d{1,3}\s*)?[.):]", re.IGNORECASE)
+_CAPITAL = re.compile("(?<=[a-z])(?=[A-Z])")
 _CLAIMS = frozenset([*_TEXT["Claims"], *_TEXT["Amended claims"]])
 _NOTES = frozenset(["footnote", "fn"])
 _HEADED = ("H", "heading", "CLM-heading")
@@ -182,8 +183,26 @@ _WHOLE_NAMES = ("name", "snm", "orgname", "organization-name", "ONM")
 _PARTS = ("section", "class", "subclass", "main-group", "subgroup")
 
 
+_DELETED = re.compile(rb"<\?delete-start\b[^<>]*>((?:[^<]|<(?!\?delete-))*+)<\?delete-end\b[^<>]*>")
+
+
+def with_deletions(data: bytes) -> bytes:
+    """XML in which the words that a reissue deletes, between two instructions, are in elements."""
+
+    def marked(match: re.Match[bytes]) -> bytes:
+        return re.sub(rb"(<[^<>]*>)|[^<>]*[^<>\s][^<>]*", lambda part: part[1] or b"<del>%b</del>" % part[0], match[1])
+
+    return _DELETED.sub(marked, data) if b"<?delete-start" in data else data
+
+
 def has_bibliography(root: Element) -> bool:
     """Whether a tree has bibliographic data and a text as patents of ST.36 have, whatever the name of its root."""
+    if "ST96" in root.tag:  # of the WIPO, whose names are those of ST.36 without hyphens
+        for element in root.iter(etree.Element):
+            element.tag = _CAPITAL.sub("-", local_name(element)).lower()
+            element.set("num", markup.attributes(element).get("pNumber", ""))
+    for body in root.findall("{*}application-body"):  # of the WIPO, around the text
+        root.extend([*body])
     tags = {local_name(child) for child in root.iterchildren(etree.Element)}
     return any(map(_DATA.match, tags)) and not tags.isdisjoint(tag for names in _TEXT.values() for tag in names)
 
@@ -201,7 +220,6 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     blocks = Blocks()
     blocks.expect(markup.all_text(root))
     blocks.add(title)
-    _number_claims(root)
     markup.lift(root, _NOTES, frozenset(["p", "claim-text"]))
     for amended in root.iterfind("{*}claims[@claim-type]"):
         if "amended" in amended.get("claim-type"):
@@ -214,6 +232,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         if read:
             blocks.add_heading(heading, 1)
         for part in read:
+            _number_claims(part)
             write(part, _GRAMMAR, blocks)
     _count_bibliography(root, bibliography.used(), blocks)
     return blocks.document(doc_id, source, title, _present(bibliography))
@@ -235,15 +254,15 @@ def _count_bibliography(root: Element, used: Iterable[Element], blocks: Blocks) 
     markup.leave_outside(root, [*other, *text], reasons.FRONT_MATTER, blocks, used)
 
 
-def _number_claims(root: Element) -> None:
+def _number_claims(part: Element) -> None:
     """Write the number of a claim before its text where only an attribute, or its place among the others, has it."""
-    for claim in root.iter("{*}claim"):
-        number = (claim.get("num") or "").lstrip("0")
-        if number and not number.isdecimal():  # "xx" in some collections
+    for claim in part.iter("{*}claim"):
+        number = (claim.get("num") or words(claim.find("{*}claim-number"))).lstrip("0")
+        if not number.isdecimal():  # "xx" in some collections
             number = str(1 + sum(1 for _ in claim.itersiblings(claim.tag, preceding=True)))
         first = claim.find("{*}claim-text")
         first = claim if first is None else first
-        if number and not _CLAIM_NUMBER.match(words(claim)):
+        if not _CLAIM_NUMBER.match(words(first)):
             first.text = f"{number}. {(first.text or '').lstrip()}"
 
 

@@ -105,6 +105,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
     Named characters of the formats' DTDs are read as in HTML; other entities are not
     expanded and stay in the text as names, so a file whose entities grow without end stays small.
     """
+    data = patents.with_deletions(data)
     try:
         root = parse_safely(data)
     except DocumentError as error:

@@ -16,24 +16,25 @@ from engine.text.document import Document
 from engine.text.segmentation import Section, Span, sentence_starts
 
 _LEAST_CHARACTERS = 30  # a shorter sentence is joined with the next one
+_WORD = r"(?:claims?|anspruch|ansprüche|revendications?|請求項|权利要求|청구항)"
 _HEADING = (
     r"(?:(?:(?:patent|amended|(?:in\s)?the)\s)?claims?(?:\(s\))?(?:\s\([^()\n]{1,40}\))?|(?:what\s(?:is|i|we)|[iw]e?)\s(?:hereby\s)?claim(?:ed)?(?:\sis)?"
     r"|(?:[iw]e?)\sclaim\sas\s(?:my|our)\sinvention|the\sinvention\sclaimed\sis"
-    r"|(?:that\swhich|it)\sis\sclaimed|listing\sof\sclaims|the\sclaims\sdefining\s[^\n:]{0,60}(?=:)"
-    r"|[^\n:]{0,80}\b(?:claim(?:ed)?(?:\sas\snew)?\s(?:is|are)(?:\sas\sfollows)?|claims\sare|,\s[iw]e?\sclaim)(?=:)"
-    r"|(?:patent)?ansprüche|revendications|reivindicaciones|rivendicazioni|conclusies|patentkrav|krav|patenttivaatimukset|vaatimukset"
+    r"|(?:that\swhich|it)\sis\sclaimed|listing\sof\sclaims"
+    r"|(?=[^\n:]{0,160}\bclaim(?:s|ed)?\b)[^\n:]{1,200}(?=:\W*$)"  # of any words, with a colon behind it
+    r"|\w{0,12}ansprüche|revendications|reivindica(?:ciones|ções)|rivendicazioni|conclusies|patentkrav|krav|patenttivaatimukset|vaatimukset"
     r"|zastrzeżenia(?:\spatentowe)?|patentov\w{1,4}\snárok\w{1,3}|istemler|формула\s(?:изобретения|винаходу)|権利要求書?|特許請求の範囲|权利要求书?|(?:특허)?청구(?:의\s)?범위|申請專利範圍|權利要求書?)"
 )
 _CLAIMS = re.compile(rf"^\W*{_HEADING}\W*$", re.IGNORECASE)
 _CLAIMS_LINE = re.compile(
-    rf"^[ \t#*]{{0,40}}{_HEADING}[ \t:*]{{0,9}}$|^(?=[ \t]{{0,9}}claim 1[.:])", re.IGNORECASE | re.MULTILINE
+    rf"^[ \t#*【]{{0,40}}{_HEADING}[ \t:*】]{{0,9}}$|^(?=[ \t]{{0,9}}claim 1[.:])", re.IGNORECASE | re.MULTILINE
 )
 # The number of a claim, or the first and the last number of cancelled claims: "3-5. (canceled)".
 _CLAIM = re.compile(
-    r"^[ \t#>-]*(?:\*\*)?[(\[【]?(?:(?:claims?|anspruch|ansprüche|revendications?|請求項|权利要求)[ \t]*)?"
+    rf"^[ \t#>-]*(?:\*\*)?[(\[【]?(?:{_WORD}[ \t]*|c(?=\d+\]))?"
     r"(\d{1,3})\.?(?:[ \t]*[-–—][ \t]*(\d{1,3}))?[ \t]*(?:(?:\\?[.):]-?|[\]】]|[ \t][-–—](?=[ \t]))(?:\*\*)?\s+(?=\S)"
-    r"|(?=\((?:cancel|withdraw)))"
-    r"|^#+[ \t]*(?:claim|anspruch|revendication)[ \t]+(\d{1,3})[ \t]*$\s*",
+    r"|(?=\((?:cancel|withdraw|original|currently|previously|new\b)))"
+    rf"|^#*[ \t]*{_WORD}[ \t]+(\d{{1,3}})[ \t]*$\s*",
     re.IGNORECASE | re.MULTILINE,
 )
 # An element ends at a semicolon, at a blank line and after the words that close the preamble; "wherein" begins one.

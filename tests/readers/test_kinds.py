@@ -236,9 +236,24 @@ PA1  (a) a pump.
 """
 
 
+_ST96 = """<p:PatentPublication xmlns:p="http://www.wipo.int/standards/XMLSchema/ST96/Patent"><p:BibliographicData>
+<p:InventionTitle>Pump</p:InventionTitle></p:BibliographicData><p:Description><p:P p:pNumber="0001">It lifts.</p:P>
+</p:Description><p:Claims><p:Claim><p:ClaimNumber>1</p:ClaimNumber><p:ClaimText>A pump.</p:ClaimText></p:Claim>
+</p:Claims></p:PatentPublication>"""
+_WO = """<wo-published-application lang="en"><wo-bibliographic-data><invention-title>Pump</invention-title>
+</wo-bibliographic-data><application-body><description><p>It lifts.</p></description><claims><claim><claim-text>A pump.
+</claim-text></claim></claims></application-body></wo-published-application>"""
+_REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pump</invention-title>
+</us-bibliographic-data-grant><description><p>It <?delete-start id="1"?>sinks <b>ten</b> gates<?delete-end id="1"?>
+<?insert-start id="2"?>lifts<?insert-end id="2"?>.</p></description></us-patent-grant>"""
+
+
 @pytest.mark.parametrize(
     ("name", "data", "title", "present", "fields"),
     [
+        ("a.xml", _ST96, "Pump", ["Description\n\nIt lifts.", "Claims\n\n1. A pump."], {}),
+        ("a.xml", _WO, "Pump", ["Description\n\nIt lifts.", "Claims\n\n1. A pump."], {}),
+        ("a.xml", _REISSUE, "Pump", ["Description\n\nIt lifts."], {"left_out_deleted_words": 3}),
         ("a.xml", _JUDGMENT, "Harbour Trust v Lime", ["1. The lease is void.\n\nA note on leases."],
          {"date": "2021-07-09", "year": 2021}),
         ("a.xml", _BILL, "Pumps Act", ["SECTION 1. Short title.\n\nThis is the Act.", "(1) pumps move water."], {}),
@@ -272,8 +287,8 @@ PA1  (a) a pump.
         ("a.xml", "<doc><absatz>Die Aale leben <fett>hier</fett> gern.</absatz><absatz>Otter auch.</absatz></doc>", "a",
          ["Die Aale leben hier gern.\n\nOtter auch."], {}),
     ],
-    ids=["judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps", "canceled", "elsevier",
-         "springer", "pubmed", "book", "unknown"],
+    ids=["st96", "wipo", "reissue", "judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps",
+         "canceled", "elsevier", "springer", "pubmed", "book", "unknown"],
 )  # fmt: skip
 def test_formats_of_law_and_patents(
     name: str, data: str, title: str, present: Sequence[str], fields: dict[str, object]

@@ -94,9 +94,9 @@ def test_the_number_of_a_paragraph_is_its_pin_where_it_is_printed(root: str, pin
     assert document.pin(Span(document.text.index("Claims"), len(document.text))) == ""
 
 
-@pytest.mark.parametrize("numbers", [("1", "2"), ("0001", "0002"), ("xx", "xx")])
+@pytest.mark.parametrize("numbers", [("num='1'", "num='2'"), ("num='0001'", "num='0002'"), ("num='xx'",) * 2, ("", "")])
 def test_claims_are_numbered_where_an_attribute_or_their_order_alone_does(numbers: tuple[str, str]) -> None:
-    claims = "".join(f'<claim num="{number}"><claim-text>A pump.</claim-text></claim>' for number in numbers)
+    claims = "".join(f"<claim {number}><claim-text>A pump.</claim-text></claim>" for number in numbers)
     document = read(f"<patent-document><claims>{claims}</claims></patent-document>".encode(), "a", "a.xml")
     assert document.text.split("\n\n")[-2:] == ["1. A pump.", "2. A pump."]
 

@@ -294,7 +294,9 @@ def test_an_element_is_the_preamble_or_a_limitation(claim: str, elements: list[s
             "Claim 1 - A pump.\n\nClaim 2 - A drain.\n", "【請求項1】 A pump.\n\n【請求項2】 A drain.\n",
             "- 1. A pump.\n- 2. A drain.\n", "1. A pump.\n1. A drain.\n", "1.- A pump.\n\n2.- A drain.\n",
             "### Claim 1\n\nA pump.\n\n### Claim 2\n\nA drain.\n", "1.\nA pump.\n2.\nA drain.\n",
-            "Claim 1. A pump.\n\nClaim 2. A drain.\n",
+            "Claim 1. A pump.\n\nClaim 2. A drain.\n", "Claim 1\nA pump.\nClaim 2\nA drain.\n",
+            "【請求項１】\nA pump.\n【請求項２】\nA drain.\n", "[c1] A pump.\n[c2] A drain.\n",
+            "Claim 1 (Original) A pump.\nClaim 2 (New) A drain.\n",
         )),
     ],
 )  # fmt: skip
@@ -302,7 +304,9 @@ def test_an_element_is_the_preamble_or_a_limitation(claim: str, elements: list[s
     "Claims", "Patentansprüche", "What is claimed is:", "特許請求の範囲", "CLAIMS (as amended)",
     "I claim as my invention:", "Having described the pump, what is claimed as new is:", "Claim(s)", "In the Claims",
     "Having described the pump, I claim:", "We hereby claim:", "The claims are:", "Zastrzeżenia patentowe",
-    "Patentkrav", "Формула изобретения",
+    "Patentkrav", "Формула изобретения", "Schutzansprüche", "【特許請求の範囲】", "Reivindicações",
+    "Amendments to the Claims:", "The embodiments in which a privilege is claimed are defined as follows:",
+    "What is claimed as new and desired to be protected by Letters Patent of the United States is:",
 ])  # fmt: skip
 def test_claims_are_found_under_every_heading_and_in_a_short_text(text: str, names: list[str], heading: str) -> None:
     for document in (make_document("d", [(heading, text)]), Document.from_text(f"Pump\n\n{heading}\n\n{text}")):
