@@ -286,10 +286,10 @@ class WritableIndex:
         """Return unused pages of the catalog to the system."""
         self._connection.execute("VACUUM")
 
-    def record_failure(self, source: str, reason: str, doc_id: str = "") -> None:
-        """Record that a source could not be indexed, until it can be; `doc_id` is empty if unknown."""
+    def record_failures(self, failures: Iterable[tuple[str, str, str]]) -> None:
+        """Record sources that could not be indexed, until they can be: source, reason, and doc_id, empty if unknown."""
         with self._transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", [source, reason, doc_id])
+            connection.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", failures)
 
     def failed_sources(self) -> set[str]:
         """Sources that could not be indexed when they were last read."""

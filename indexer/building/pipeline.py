@@ -85,6 +85,7 @@ class Pipeline:
         self._in_flight: set[str] = set()  # read, but not known to be in the catalog yet
         self._landed: deque[str] = deque()  # committed since the reading thread last checked
         self._failed_before: dict[str, str] = {}  # sources of earlier failures: absolute path -> recorded source
+        self._unrecorded: list[tuple[str, str, str]] = []  # failures of the group at hand
         self._well: set[str] = set()  # recorded sources of earlier failures that could be read in this run
         self._moved: list[tuple[str, str]] = []  # earlier file, which is gone, and new file of replaced documents
 
@@ -143,6 +144,7 @@ class Pipeline:
                 else:
                     encoded[document_id] = value
                     documents.append(document)
+            self._record_failures()
             if encoded:
                 ids, rows, words = list(encoded), list(encoded.values()), self.writer.count_words(documents)
                 self.report.n_encoded += self.writer.add_vectors(ids, rows, words)
@@ -197,6 +199,7 @@ class Pipeline:
                     yield document, there is not None
             if moved:
                 self.writer.update_metadata(moved)
+            self._record_failures()
 
     def _is_due(self, document: Document, there: Indexed | None, moved: list[tuple[int, Document]]) -> bool:
         """Whether a document must be indexed; `moved` gets it if only its metadata or source have changed."""
@@ -223,13 +226,19 @@ class Pipeline:
         return False
 
     def _fail(self, unreadable: Unreadable) -> None:
-        """Record a failure; the version that the index holds, if any, stays and is not pruned."""
+        """Note a failure; the version that the index holds, if any, stays and is not pruned."""
         self.report.failures.append(unreadable)
-        self.writer.record_failure(unreadable.source, unreadable.reason, unreadable.doc_id)
+        self._unrecorded.append((unreadable.source, unreadable.reason, unreadable.doc_id))
         if unreadable.doc_id:
             there = self.writer.indexed([unreadable.doc_id]).get(unreadable.doc_id)
             if there is not None:
                 self._seen.add(there.id)
+
+    def _record_failures(self) -> None:
+        """Commit the failures of a group together: each commit compares all that were recorded before."""
+        if self._unrecorded:
+            self.writer.record_failures(self._unrecorded)
+            self._unrecorded.clear()
 
     def _encode_and_commit(self, batch: _Batch) -> None:
         group, words = batch

@@ -94,7 +94,7 @@ def _copied(
     doc_ids = dict(stored_failures(source))
     for failed, reason in snapshot.failures():
         doc_id = doc_ids.get(failed, "")
-        writers[partition_of(doc_id or failed, len(writers))].record_failure(failed, reason, doc_id)
+        writers[partition_of(doc_id or failed, len(writers))].record_failures([(failed, reason, doc_id)])
     if words_alone:
         refresh_reference(target, log)
     elif snapshot.reference_row is not None:

@@ -387,8 +387,8 @@ def _print_faults(index: Path, report: BuildReport) -> None:
     for failure in report.failures[:_MAX_FAILURES]:
         log(f"failed: {failure.source}: {failure.reason}")
     if len(report.failures) > _MAX_FAILURES:
-        n_more = len(report.failures) - _MAX_FAILURES
-        log(f"and {n_more:,} more: {command_line('show', index, '--failures')}")
+        listed = command_line("show", index, "--failures") if index.exists() else "--json lists them"
+        log(f"and {len(report.failures) - _MAX_FAILURES:,} more: {listed}")
     for doubt in report.doubts[:_MAX_FAILURES]:
         log(f"warning: {doubt.source}: {doubt.reason}")
     if len(report.doubts) > _MAX_FAILURES:

@@ -167,6 +167,9 @@ def test_a_run_whose_documents_all_fail_prints_the_failures(tmp_path: Path) -> N
     assert failed.exit_code == 1
     assert "1 failed" in failed.stdout
     assert f"failed: {tmp_path / 'empty.txt'}: " in failed.stderr
+    for number in range(25):
+        (tmp_path / f"empty{number}.txt").touch()
+    assert "and 6 more: --json lists them" in run("index", tmp_path / "x.lm", tmp_path).stderr  # no index was made
 
 
 def test_index_continues_after_a_bad_document_and_exits_with_3(tmp_path: Path, papers: Path, bert_folder: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import indexer.building.pipeline as pipeline_module
 from engine.readers import Unreadable
+from engine.store.checks import commits_of
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -149,6 +150,16 @@ def test_prune_keeps_the_documents_of_a_file_that_broke_off(folder: Path, encode
     broken_off = Unreadable("corpus.jsonl.gz", "it is not a whole gzip file; pack it again", "corpus.jsonl")
     assert indexed(folder, [*lines[:4], broken_off], encoder, prune=True).n_removed == 0
     assert contents(folder) == texts(CORPUS)
+
+
+def test_many_failures_are_committed_together(folder: Path, encoder: FakeEncoder) -> None:
+    broken = [Unreadable(f"{number}.pdf", "it is encrypted", "") for number in range(200)]
+    with Writer(folder) as writer:
+        writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
+        before = commits_of(writer.meta)
+        run([Pipeline(writer, encoder)], iter([*broken, CORPUS[0]]))
+        assert commits_of(writer.meta) - before < 10
+    assert failures(folder) == {one.source: one.reason for one in broken}
 
 
 def test_failing_documents_are_recorded_and_the_rest_is_indexed(folder: Path, encoder: FakeEncoder) -> None:

@@ -38,7 +38,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         commit(writer, *make_corpus(12))
         commit(writer, *make_corpus(20)[12:])
         writer.remove([3])
-        writer.record_failure("bad.pdf", "no text", "bad")
+        writer.record_failures([("bad.pdf", "no text", "bad")])
         shutil.copytree(folder, folder.with_name("killed.lm"), ignore=shutil.ignore_patterns("*-wal", "*-shm"))
     return folder.with_name("killed.lm")
 

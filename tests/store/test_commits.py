@@ -182,7 +182,7 @@ def test_a_kill_before_the_commit_was_reported_is_no_loss(folder: Path) -> None:
     log.close()
     assert (verify(folder), len(names(folder))) == ([], 16)
     with Writer(folder) as writer:
-        writer.record_failure("bad.pdf", "no text")
+        writer.record_failures([("bad.pdf", "no text", "")])
     assert reported_commits(folder) == 8
 
 

@@ -144,10 +144,10 @@ def _generation(number: int, path: Path, folder: Path) -> dict[str, object]:
 
 def test_failures_are_recorded_and_forgotten(folder: Path) -> None:
     with Writer(folder) as writer:
-        writer.record_failure("b.pdf", "no text")
-        writer.record_failure("a.pdf", "encrypted")
-        writer.record_failure("b.pdf", "too large")
-        writer.record_failure("new.txt", "not UTF-8")
+        writer.record_failures([("b.pdf", "no text", "")])
+        writer.record_failures([("a.pdf", "encrypted", "")])
+        writer.record_failures([("b.pdf", "too large", "")])
+        writer.record_failures([("new.txt", "not UTF-8", "")])
     with IndexSnapshot(folder) as snapshot:
         assert snapshot.failures() == [("a.pdf", "encrypted"), ("b.pdf", "too large"), ("new.txt", "not UTF-8")]
     with Writer(folder) as writer:
@@ -211,7 +211,7 @@ def test_a_lock_blocks_no_reader_and_one_that_nobody_holds_no_writer(folder: Pat
 def test_a_writer_that_closes_or_raises_leaves_no_log_and_no_lock(folder: Path) -> None:
     assert not has_log(folder)
     with Writer(folder) as writer:
-        writer.record_failure("bad.pdf", "no text")
+        writer.record_failures([("bad.pdf", "no text", "")])
         assert has_log(folder)
     assert not has_log(folder)
     with pytest.raises(ZeroDivisionError), Writer(folder):
@@ -288,7 +288,7 @@ def test_a_catalog_without_tables_is_an_index_begun(folder: Path) -> None:
 def test_a_damaged_log_costs_the_last_transaction_at_most(folder: Path) -> None:
     def write() -> Writer:
         writer = Writer(folder)
-        writer.record_failure("bad.pdf", "no text")
+        writer.record_failures([("bad.pdf", "no text", "")])
         commit(writer, make_document("a", "words of a"))
         return writer
 
@@ -403,7 +403,7 @@ def test_threads_of_one_writer_wait_for_each_other(folder: Path) -> None:
     with Writer(folder) as writer:
         before = commits_of(writer.meta)
         with ThreadPoolExecutor(4) as threads:
-            list(threads.map(lambda number: writer.record_failure(f"{number}.txt", "no text"), range(40)))
+            list(threads.map(lambda number: writer.record_failures([(f"{number}.txt", "no text", "")]), range(40)))
         assert len(writer.failed_sources()) == 40
         assert commits_of(writer.meta) == before + 40
 
