@@ -23,7 +23,7 @@ from engine.readers.blocks import n_lost
 from engine.readers.fields import authors_of, case_fields, case_name
 from engine.readers.pdf_headings import HeadingLines, OutlineEntry, by_outline, by_type, with_unnumbered
 from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined
-from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large, vocabulary
 from engine.text.document import SCANNED_PAGES, Document, MetadataValue, assemble, is_made_up_title
 from engine.text.segmentation import Heading
 
@@ -34,7 +34,7 @@ class Flow:
     def __init__(self, lines: Sequence[Line], headings: Mapping[int, HeadingLines]) -> None:
         self.headings: list[Heading] = []
         self._lines = lines
-        self._known = pdf_layout.vocabulary(lines)
+        self._known = vocabulary("\n".join(line.text for line in lines))
         self._size = pdf_layout.body_size(lines)
         self._pitch = pdf_layout.pitch_of(lines, self._size)
         self._edges = pdf_layout.right_edges(lines)

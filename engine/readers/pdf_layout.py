@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from engine.readers.pdf_lines import MIN_INITIAL, Line
 from engine.readers.text import CONTENT, STAMP
-from engine.text.cleaning import hyphen_of, is_unspaced
+from engine.text.cleaning import CUT_NUMBER, hyphen_of, is_unspaced
 from engine.text.headings import is_part_of_opinion, parse, roman_value
 
 _HYPHENS = "-\u00ad\u2010"
@@ -21,7 +21,8 @@ _SENTENCE_END = re.compile(r"[.!?:][\"'\u201d\u2019)\]]*$")
 _BULLET = re.compile(r"[\u2022\u25e6\u25aa\u2023\u2219*\u2013-]\s")
 _ITEM = re.compile(r"\(?[a-z0-9]{1,2}[.)]\s")
 _BEFORE_ITEM = ".!?:;,"
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_WORD, _CUT_WORD = re.compile(r"[^\W\d_]+"), re.compile(r"([^\W\d_]+)[-\u00ad\u2010]$")
+_LONGEST = 80  # characters of a word, and of what is beside a border of lines
 
 
 def body_size(lines: Iterable[Line]) -> float:
@@ -32,25 +33,16 @@ def body_size(lines: Iterable[Line]) -> float:
     return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
-def vocabulary(lines: Iterable[Line]) -> frozenset[str]:
-    """Words of a document, hyphenated ones too, in lower case."""
-    return frozenset(word.lower() for line in lines for word in _WORD.findall(line.text))
-
-
 def joined(left: str, right: str, known: frozenset[str]) -> str:
-    """Join a line with the next one of its paragraph.
-
-    A hyphen at the end stays where the document writes the word with a hyphen
-    elsewhere, or where it cannot be hyphenation.
-    """
+    """Join a line with the next one of its paragraph, with the hyphen between them where `hyphen_of` keeps it."""
     if is_unspaced(left[-1], right[0]):
         return left + right
-    if left[-1] not in _HYPHENS or not left[:-1] or not left[-2].isalpha() or not right[0].isalpha():
-        return f"{left} {right}"
-    head, tail = _WORD.findall(left[:-1]), _WORD.match(right)
-    if not head or tail is None:
-        return f"{left} {right}"
-    return f"{left[:-1]}{hyphen_of(head[-1], tail.group(), known)}{right}"
+    before = left[-_LONGEST:]
+    head, tail = _CUT_WORD.search(before), _WORD.match(right)
+    if head is None or tail is None:
+        return left + right if CUT_NUMBER.search(f"{before}\n{right[:_LONGEST]}") else f"{left} {right}"
+    is_of_three = before[: head.start()].endswith("-") or right[tail.end() :].startswith("-")
+    return f"{left[:-1]}{hyphen_of(head[1], tail.group(), known, is_of_three=is_of_three)}{right}"
 
 
 def starts_paragraph(before: Line, line: Line, pitch: float, right_edge: float) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import Any
 
 from engine.errors import DocumentError
@@ -54,6 +55,9 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LETTERS = f"{_SOUTHEAST}\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _UNSPACED_LINES = re.compile(f"(?<=[{_LETTERS}、，])[ \\t]*\\n[ \\t]*(?=[{_LETTERS}])")
 _INVISIBLE = re.compile("\u00ad(?![ \t]*\n)|[\u2060\ufeff]|(?<=[a-zA-Z\u00c0-\u024f])\u200b(?=[a-zA-Z\u00c0-\u024f])")
+CUT_NUMBER = re.compile(  # "COVID-19", "12-year-old"
+    r"(?<=[^\W_])-\n[ \t]*(?=\d+(?![\d.)]))|(?<=\d)-\n[ \t]*(?=[^\W\d_]{3})(?![A-Z])"
+)
 _HYPHEN_AT_END = re.compile("[-\u2010\u00ad¬][ \t]*\n")  # found faster than whole words
 _SHARE_HYPHENATED = 0.01  # of the lines end with a hyphen, in text that was set
 _LEAST_UNSPACED = 12  # characters of a full line in a script without spaces
@@ -74,8 +78,20 @@ def joined_words(text: str, *, was_set: bool = False) -> str:
     n_least = 1 if was_set else max(1, _SHARE_HYPHENATED * (text.count("\n") + 1))
     if any(len(pattern.findall(text)) < n_least for pattern in (_HYPHEN_AT_END, _HYPHENATED)):
         return text
-    known = frozenset(word.lower() for word in _WORD.findall(text))
-    return _HYPHENATED.sub(lambda match: _whole_word(match, known), text)
+    known = vocabulary(text)
+    return CUT_NUMBER.sub("-", _HYPHENATED.sub(lambda match: _whole_word(match, known), text))
+
+
+def vocabulary(text: str) -> frozenset[str]:
+    """The words of a text that no line cuts, in small letters; of compounds also each pair, and "non-" and "-based"."""
+    known = set[str]()
+    for word in set(_WORD.findall(_HYPHENATED.sub(" ", text).lower())):
+        known.add(word)
+        parts = word.split("-") if "-" in word else ()
+        known.update(f"{a}-{b}" for a, b in pairwise(parts))
+        known.update(f"{part}-" for part in parts[:-1])
+        known.update(f"-{part}" for part in parts[1:])
+    return frozenset(known)
 
 
 def _full_line(match: re.Match[str]) -> str:
@@ -88,23 +104,48 @@ _HANGING = re.compile(  # "pre- and post-war"
     r"(?:pre|post|pro|non|anti|sub|inter|intra|mid|short|long|low|high|one|two|three|first|second|upper|lower|over|under)"
     r"-(?:and|or|to)|[^\W\d_]+-(?:und|oder|bzw)"
 )
-_COMPOUND = re.compile(
+_COMPOUND = re.compile(  # in English, French and Russian
     r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty-(?:one|two|three|four|five|six|seven|eight|nine|first|second|third"
     r"|(?:four|fif|six|seven|eigh|nin)th)|well-(?!ness|head|spring)\w{3,}|self-(?!ish|less|same|hood)\w{3,}|so-called"
+    r"|(?:ci|là)-(?:dessus|dessous|contre|après|jointe?s?|devant|bas|haut|dedans)|(?:celui|celle|ceux|celles)-(?:ci|là)"
+    r"|peut-être|\w{3,}-mêmes?|(?:au|par)-(?:dessus|dessous|delà|devant)|vis-à|est-(?:à|ce)|à-(?:vis|dire)"
+    r"|(?:est|sont|ont|dit|fait|peut|doit|faut|sait|va)-(?:t|ils?|elles?|on)|(?:vingt|trente|quarante|cinquante"
+    r"|soixante)-(?:deux|trois|quatre|cinq|six|sept|huit|neuf|dix)|quatre-vingts?"
+    r"|(?:кто|что|как(?:ой|ая|ое|ие|ого|ую)?|где|когда|куда|откуда|почему)-(?:то|нибудь|либо)|из-(?:за|под)"
+    r"|во-(?:первых|вторых|третьих)|по-(?:прежнему|видимому|моему|своему|\w+ски)"
 )
+_SHORT_WORD = 4  # letters; "the" in "state-of-the-art"
+_PREFIXES = frozenset(["non", "multi", "quasi", "pseudo", "vice", "half", "cross"])
 
 
 def _whole_word(match: re.Match[str], known: frozenset[str]) -> str:
-    return f"{match[1]}{hyphen_of(match[1], match[2], known)}{match[2]}{match[3]}\n"
+    is_of_three = match.string[match.start() - 1 : match.start()] == "-" or match[3][:1] == "-"
+    hyphen = hyphen_of(match[1], match[2], known, is_of_three=is_of_three)
+    return f"{match[1]}{hyphen}{match[2]}{match[3]}\n"
 
 
-def hyphen_of(head: str, tail: str, known: frozenset[str]) -> str:
-    """What stands between the parts of a word that a hyphen divides at the end of a line: "-", "- " or nothing."""
-    compound = f"{head}-{tail}".lower()
+def hyphen_of(head: str, tail: str, known: frozenset[str], *, is_of_three: bool = False) -> str:
+    """What stands between the parts of a word that a hyphen divides at the end of a line: "-", "- " or nothing.
+
+    The rule is that of a text without a dictionary: `known` is its vocabulary. A hyphen stays before a capital, where
+    the text has the compound elsewhere, or words that have one of its parts beside a hyphen ("non-" with a known tail),
+    or where the parts are words and the compound has more parts. The word without a hyphen precedes all of that.
+    """
+    first, last = head.lower(), tail.lower()
+    compound = f"{first}-{last}"
     if _HANGING.fullmatch(compound):
         return "- "
-    is_compound = _COMPOUND.fullmatch(compound) is not None or tail[0].isupper() or len(head) == 1
-    return "-" if is_compound or (compound in known and f"{head}{tail}".lower() not in known) else ""
+    if len(head) == 1 or _COMPOUND.fullmatch(compound):
+        return "-"
+    if first + last in known:
+        return ""
+    is_name = tail[0].isupper() and not head.isupper()
+    if is_name or compound in known or first in _PREFIXES:
+        return "-"
+    n_words = (first in known) + (last in known)
+    is_like_others = (last in known and f"{first}-" in known) or (first in known and f"-{last}" in known)
+    is_of_words = n_words == 2 or (first in known and len(first) < _SHORT_WORD)
+    return "-" if is_like_others or (is_of_three and is_of_words) else ""
 
 
 _HAN = "\u3400-\u9fff\u3005"

@@ -32,7 +32,8 @@ def test_words_are_joined_across_lines() -> None:
     assert joined("a docu-", "ment", frozenset()) == "a document"
     assert joined("a well-", "known one", frozenset(["well-known"])) == "a well-known one"
     assert joined("the Navier-", "Stokes one", frozenset()) == "the Navier-Stokes one"
-    assert joined("from 3-", "5 of them", frozenset()) == "from 3- 5 of them"
+    assert joined("from 3-", "5 of COVID-", frozenset()) == "from 3-5 of COVID-"
+    assert joined("state-of-the-", "art locks", frozenset(["the"])) == "state-of-the-art locks"
     assert joined("an end", "here", frozenset()) == "an end here"
 
 

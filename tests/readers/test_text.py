@@ -45,6 +45,25 @@ def test_a_word_that_a_page_cuts_is_joined_in_a_long_text() -> None:
     assert "The regulation" in read("\f".join(pages).encode(), "a", "a.txt").text
 
 
+@pytest.mark.parametrize(
+    ("cut", "whole", "elsewhere"),
+    [
+        ("ci-|dessus", "ci-dessus", ""), ("peut-|être", "peut-être", ""), ("кто-|то", "кто-то", ""),
+        ("из-|за", "из-за", ""), ("régu-|lation", "régulation", ""), ("COVID-|19", "COVID-19", ""),
+        ("non-|binding", "non-binding", ""), ("long-|term", "long-term", "A long-term plan."),
+        ("multi-|homed", "multi-homed", ""), ("water-|cooled", "water-cooled", "An air-cooled one by the water."),
+        ("re-|opened", "re-opened", "It was re-elected, and is opened."), ("state-of-|the-art", "state-of-the-art", ""),
+        ("over-|flow", "overflow", "The flow goes over."), ("re-|opened", "reopened", "A re-election."),
+        ("INTRO-|DUCTION", "INTRODUCTION", ""), ("long-|term", "longterm", "A long-term plan is longterm."),
+    ],
+)  # fmt: skip
+def test_a_hyphen_at_the_end_of_a_line_stays_where_the_text_has_words_like_it(
+    cut: str, whole: str, elsewhere: str
+) -> None:
+    text = f"{elsewhere} The wa-\nter at the gate is {cut.replace('|', chr(10))} of the lock."
+    assert f"gate is {whole} of" in " ".join(read(text.encode(), "a", "a.txt").text.split())
+
+
 def test_form_feeds_are_pages_and_numbers_of_items_are_not() -> None:
     document = read(b"one\n\ftwo\n\fthree\n", "a.txt", "a.txt")
     assert document.pages == (0, 5, 10)
