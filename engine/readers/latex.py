@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
-from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
+from pylatexenc.latex2text import EnvironmentTextSpec, LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 from pylatexenc.latexwalker import get_default_latex_context_db as get_default_parser_db
 from pylatexenc.macrospec import std_macro
 
@@ -63,7 +63,7 @@ _AUTHOR_BORDER = re.compile(r"\\(?:and|And|AND)(?![A-Za-z])|\n[ \t]{0,99}\n")
 _AUTHOR_SPACE = re.compile(r"\\(?:quad|qquad|hfill|hspace\*?\{[^{}]{0,40}\})(?![A-Za-z])|(?<!\\)&")
 _LEADING_AND = re.compile(r"^(?:and|&)\s+")
 _ADDRESS = re.compile(r"(?<!\S)\S+@\S+.*")  # of mail
-_THANKS = re.compile(r"\\(?:thanks|footnote)(?=\{)")
+_THANKS = re.compile(r"\\(?:thanks|footnote)(?:\[\d{0,3}\])?(?=\{)")
 _AUTHOR_NOTE = re.compile(
     r"\\(?:[A-Za-z]{0,9}[tT]hanks|footnote|footnotetext|IEEEmembership|orcid|orcidID|orcidlink|authornote|note|equalcont)(?=\{)"
 )
@@ -199,8 +199,8 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     if is_plain and not front["title"] and (centred := _CENTRED.search(text)):
         front["title"], text = [centred[1]], text[: centred.start()] + text[centred.end() :]
     titles = [one for one in front["title"] if not is_made_up_title(plain(one))] or front["title"]
-    titled, thanks = _without_notes(titles[0], _THANKS) if titles else ("", [])
-    title = one_line(latex.with_code(plain(titled)))
+    shown, thanks = _without_notes(titles[0], _THANKS) if titles else ("", [])
+    title = one_line(latex.with_code(plain(shown)))
     preamble, begin, body = text.partition(r"\begin{document}")
     body = (body if begin else text).partition(r"\end{document}")[0]
     if begin:
@@ -229,14 +229,16 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     ]
     removed += [match.group() for match in _ALL_CITED.finditer(_CITATION.sub(_CITED, body))]
     for heading, level, part in _parts(without_settings(_BESIDE_WORDS.sub(" ", _DROPPED.sub(" ", body)), removed)):
-        blocks.add_heading(latex.with_code(plain(heading)), level)
-        blocks.add(latex.with_code(plain(part)))
+        titled, notes = _without_notes(heading, _THANKS)
+        blocks.add_heading(latex.with_code(plain(titled)), level)
+        for paragraph in (*notes, part):
+            blocks.add(latex.with_code(plain(paragraph)))
     metadata = _metadata(front, latex)
     fields = [_WITH_DIGITS.sub(" ", PLACE.sub(" ", without_settings(preamble, removed)))] if begin else []
     fields += [value for field in ("author", "date", "name", "notes") for value in front[field]]
-    shown = [title, blocks.text, *map(str, metadata.values()), *front["date"][:1]]
+    accounted = [title, blocks.text, *map(str, metadata.values()), *front["date"][:1]]
     blocks.left_out.update(counts)
-    blocks.left_out[reasons.FRONT_MATTER] = n_lost(list(map(_words, fields)), shown)
+    blocks.left_out[reasons.FRONT_MATTER] = n_lost(list(map(_words, fields)), accounted)
     blocks.expect(_words(body))
     for words in (*removed, *front["author"], *front["notes"], *front["date"]):
         blocks.skip(_words(words))
@@ -258,8 +260,8 @@ _ACCENT = re.compile(
     r"\\[bcdkrtuvH](?:\{\\?[A-Za-z]{1,2}\}|\s[A-Za-z])|\\[\"'^`~=.]\s{0,3}\{?\\?[A-Za-z]?\}?|(?<=[^\W\d_])\{\}|\\-|\\/|\$"
 )
 _NO_WORDS = re.compile(
-    r"\\(?:begin|end)[ \t]{0,9}\{[^{}\n]{0,80}\}(?:\[[^\]\n]{0,80}\])?|\\\\\*?\[[^\]\n]{0,30}\]"
-    r"|\\(?:@|[^\W\d_]){1,60}\*?|\\.|(?<=[^\W\d_])[{}]|[{}_^]"
+    r"\\(?:begin|end)[ \t]{0,9}\{[^{}\n]{0,80}\}(?:\[[^\]\n]{0,80}\])?(?:\{[lcr|@!*\d. ]{1,40}\})?"
+    r"|\\\\\*?\[[^\]\n]{0,30}\]|\\(?:@|[^\W\d_]){1,60}\*?|\\.|(?<=[^\W\d_])[{}]|[{}_^]"
 )
 
 
@@ -417,6 +419,11 @@ _IN_FORMULAS = {  # commands with two arguments or more that the converter lacks
     "genfrac": ("{{{{{{", "%(1)s%(5)s/%(6)s%(2)s"), "pmod": ("{", "(mod %s)"),
     "xrightarrow": ("[{", "→^%(2)s"), "xleftarrow": ("[{", "←^%(2)s"),
 }  # fmt: skip
+_MATRICES = {  # environments of rows and cells, and the brackets around them
+    **dict.fromkeys(["array", "matrix", "smallmatrix"], ""), **dict.fromkeys(["pmatrix", "psmallmatrix"], "()"),
+    **dict.fromkeys(["bmatrix", "bsmallmatrix"], "[]"), "Bmatrix": "{}", "vmatrix": "||", "Vmatrix": "‖‖",
+}  # fmt: skip
+_CELL_BORDER = re.compile(r", ?(?=[=<>≤≥≠≈≡])|(?<=[=<>≤≥≠≈≡]), ")  # beside a relation
 _NO_DELIMITER = re.compile(r"\\(?:left|right)\s{0,9}\.")
 _LOW_DIGIT = re.compile(r"(?<=[A-Za-z)])\$_(?:(\d)|\{(\d{1,3})\})\$")  # of a chemical formula
 _COMMAND = re.compile(r"\\(?:[A-Za-z]+\*?|.)|[{}$]", re.DOTALL)
@@ -454,6 +461,7 @@ def _converter() -> LatexNodes2Text:
             MacroTextSpec("sqrt", simplify_repl=_filled("%(1)s√(%(2)s)")),
             MacroTextSpec("footnote", simplify_repl=_filled(" (%(2)s)")),
         ],
+        environments=[EnvironmentTextSpec(name, simplify_repl=_matrix(around)) for name, around in _MATRICES.items()],
     )
     return LatexNodes2Text(latex_context=context, math_mode="text", keep_comments=False)
 
@@ -474,6 +482,24 @@ def _filled(template: str) -> Callable[..., str]:
         return text.rstrip("^_") if re.search(r"[\^_]%", template) else text
 
     return fill
+
+
+def _matrix(brackets: str) -> Callable[..., str]:
+    """A replacement that writes the rows of a matrix on one line, as those of MathML and Word: "(1, 2; 3, 4)"."""
+
+    def write(node: _Node, l2tobj: LatexNodes2Text) -> str:
+        rows: list[list[list[_Node]]] = [[[]]]
+        for part in node.nodelist:
+            if getattr(part, "macroname", "") == "\\":
+                rows.append([[]])
+            elif getattr(part, "specials_chars", "") == "&":
+                rows[-1].append([])
+            else:
+                rows[-1][-1].append(part)
+        shown = (", ".join(l2tobj.nodelist_to_text(cell).strip() for cell in row) for row in rows)
+        return brackets[:1] + "; ".join(_CELL_BORDER.sub(" ", row) for row in shown if row) + brackets[1:]
+
+    return write
 
 
 _CONVERTER = _converter()

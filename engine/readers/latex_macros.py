@@ -214,7 +214,9 @@ _DEFINITIONS = _by_command({
     "omomo": "newmdtheoremenv",
     "ommmm": "newtcbtheorem NewTcbTheorem",
     "lf": "font",
-    "mmmm": "DeclarePairedDelimiter DeclareMathSymbol",
+    "mmmm": "DeclareMathSymbol",
+    "lmm": "DeclarePairedDelimiter",
+    "lommm": "DeclarePairedDelimiterX",
     "mmmmmm": "DeclareMathAlphabet SetMathAlphabet DeclareFontShape",
     "m": "newif newdimen newskip newtoks newbox newcount newsavebox newlength",
     "mo": "newcounter theoremstyle",
@@ -402,6 +404,11 @@ def _macro(text: str, signature: str, found: list[Argument]) -> tuple[str, Macro
         of_letters = _of_xparse(parts[1], parts[2])
         is_named = of_letters is not None and re.fullmatch(r"\\[A-Za-z]+", parts[0])
         return (parts[0].lstrip("\\") if is_named else "", of_letters or Macro(""))
+    if signature in ("lmm", "lommm") and len(parts) == len(signature):
+        n_arguments = int(parts[1]) if signature == "lommm" and parts[1].isdecimal() else 1
+        inside = _PARAMETER.sub(lambda match: f"#{int(match[1]) + 2}", parts[-1]) if signature == "lommm" else "#3"
+        left, right = parts[1:] if signature == "lmm" else parts[2:4]
+        return parts[0].lstrip("\\"), Macro(f"{left}{{{inside}}}{right}{{}}", "*o" + "m" * n_arguments)
     if signature not in _SIMPLE or len(parts) < len(signature):
         return "", Macro("")
     name, body = (parts[place] for place in _SIMPLE[signature])
