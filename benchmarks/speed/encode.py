@@ -33,19 +33,20 @@ from benchmarks.quick import SUFFIX
 from benchmarks.runs import RESULTS, Case, Run
 from benchmarks.tables.findings import END_TO_END as INDEXED
 from benchmarks.tables.pivot import case_tables
+from engine.encoders.cpu import Dtype
 from engine.encoders.encoder import Encoder, SegmentedDocument
 from engine.encoders.loading import DEFAULT_ENCODER, load_encoder
 from engine.environment import check_device
 from engine.errors import EngineError
 
 WARM_UP = 64  # chunks that are encoded, and not counted, before a measurement
-END_TO_END, ENCODER_ALONE = "longmatch", "longmatch-encoder"
-DEFAULTS, OUR_SETTINGS, BFLOAT16 = "st-float32", "st-float32-tuned", "st-bfloat16"
+END_TO_END, IN_INT8, ENCODER_ALONE = "longmatch", "longmatch-int8", "longmatch-encoder"
+DEFAULTS, BFLOAT16 = "st-float32", "st-bfloat16"
 TITLES = {
     END_TO_END: INDEXED,
+    IN_INT8: f"{INDEXED}, int8",
     ENCODER_ALONE: "longmatch, encoder alone",
     DEFAULTS: "sentence-transformers, defaults",
-    OUR_SETTINGS: "sentence-transformers, our settings of torch",
     BFLOAT16: "sentence-transformers, bfloat16 weights",
 }
 # libgomp's default where no policy is set. The policy of longmatch, under which idle threads sleep, is
@@ -73,7 +74,7 @@ class Way:
     variables: Mapping[str, str] = field(default_factory=dict)  # of the environment of its process
 
 
-def index_all(job: Job) -> dict[str, Any]:
+def index_all(job: Job, dtype: Dtype | None = None) -> dict[str, Any]:
     """Read, segment, tokenize, encode and store into a fresh index, as `longmatch index` does; then its generation."""
     from benchmarks.prepare import check_failures
     from engine.encoders.loading import load_encoder
@@ -82,7 +83,7 @@ def index_all(job: Job) -> dict[str, Any]:
     commits: list[float] = []  # processor time when each batch was committed
     fresh = tempfile.TemporaryDirectory(prefix="index-", dir=job.work)
     with limited_threads(job.config.threads, width=job.config.width), fresh as folder:
-        encoder = load_encoder(job.config.encoder, device=job.device)
+        encoder = load_encoder(job.config.encoder, device=job.device, dtype=dtype)
         encoder.encode_segmented(first_chunks(segment_all(encoder, job.sample.dataset), WARM_UP))
         started, started_cpu = _now()
         documents, index = read_documents(job.sample.dataset), Path(folder) / "index.lm"
@@ -111,13 +112,9 @@ def encode_all(job: Job) -> dict[str, Any]:
         return _spent(n_chunks, started)
 
 
-def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]:
-    """Let sentence-transformers encode the chunks' texts in one call: batches of 32, sorted by length.
-
-    Torch has its defaults, or our settings of it, see `limited_threads`.
-    """
-    threads = job.config.threads
-    with limited_threads(threads, width=job.config.width) if has_our_settings else _threads_alone(threads):
+def encode_texts(job: Job, dtype: str) -> dict[str, Any]:
+    """Let sentence-transformers encode the texts of chunks in one call, with torch as it comes: batches of 32."""
+    with _threads_alone(job.config.threads):
         from benchmarks.peers.peer import sentence_encoder
         from engine.encoders.files import quiet_transformers
 
@@ -132,10 +129,10 @@ def encode_texts(job: Job, dtype: str, has_our_settings: bool) -> dict[str, Any]
 
 WAYS: Mapping[str, Way] = {
     END_TO_END: Way(index_all),
+    IN_INT8: Way(index_all, ("int8",), "int8"),  # on processors alone
     ENCODER_ALONE: Way(encode_all),
-    DEFAULTS: Way(encode_texts, ("float32", False), "float32", _UNTOUCHED),
-    OUR_SETTINGS: Way(encode_texts, ("float32", True), "float32"),
-    BFLOAT16: Way(encode_texts, ("bfloat16", False), "bfloat16", _UNTOUCHED),
+    DEFAULTS: Way(encode_texts, ("float32",), "float32", _UNTOUCHED),
+    BFLOAT16: Way(encode_texts, ("bfloat16",), "bfloat16", _UNTOUCHED),
 }
 
 
@@ -254,24 +251,24 @@ _NOTE = (
     "All ways encode the same chunks with the same weights and threads, each in a fresh process, in turn within each "
     "round; loading and a first pass over a few chunks are not counted. Documents to index: reading, segmenting, "
     "tokenizing, encoding, storing. Encoder alone: documents read, segmented and tokenized beforehand. Defaults: "
-    "`encode` with float32 weights in batches of 32 sorted by length, torch and its idle threads as they come; our "
-    "settings: torch multiplies float32 by oneDNN where that rounds nothing, and idle threads sleep. Ratio: how many "
-    "times as fast as the defaults in the same round, median, lowest, highest. Cores: processor time by time. Memory: "
-    "the most resident, libraries and weights included."
+    "`encode` with float32 weights in batches of 32 sorted by length, torch and its idle threads as they come. Ratio: "
+    "how many times as fast as the defaults in the same round, median, lowest, highest. Cores: processor time by time. "
+    "Memory: the most resident, libraries and weights included."
 )
 
 
 def measure(job: Job, rounds: int) -> list[Case]:
     """Measure a sample; the ways run in their order in one round, and in reverse order in the next."""
-    passes: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
+    ways = {name: way for name, way in WAYS.items() if name != IN_INT8 or job.device == "cpu"}
+    passes: dict[str, list[dict[str, float]]] = {name: [] for name in ways}
     for number in range(rounds):
-        for name in list(WAYS)[:: 1 if number % 2 == 0 else -1]:
-            answer, peak_mib = _turn(job, name, WAYS[name], job.sample.n_chunks)
+        for name in list(ways)[:: 1 if number % 2 == 0 else -1]:
+            answer, peak_mib = _turn(job, name, ways[name], job.sample.n_chunks)
             passes[name].append({**answer, "peak_mib": peak_mib})
             log(f"round {number + 1} of {rounds}, {name}: {job.sample.n_chunks:,} chunks in {answer['seconds']:.1f} s")
     rival = [one["seconds"] for one in passes[DEFAULTS]]
     cases = []
-    for name, way in WAYS.items():
+    for name, way in ways.items():
         dtype, of_way = way.dtype or job.config.dtype, passes[name]
         cases.append(_case(job, TITLES[name], dtype, of_way, [one["seconds"] for one in of_way], rival))
         if name == END_TO_END:

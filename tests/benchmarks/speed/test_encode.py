@@ -70,16 +70,13 @@ def test_indexing_is_timed_with_its_parts_and_reads_the_chunks_of_the_encoder_al
     assert min(indexed["cpu_seconds"], alone["seconds"], alone["cpu_seconds"]) > 0
 
 
-@pytest.mark.parametrize(("has_our_settings", "precision"), [(False, "highest"), (True, "medium")])
-def test_the_rival_runs_with_the_defaults_of_torch_or_with_our_settings(
-    job: Job, sample: Sample, has_our_settings: bool, precision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rival_runs_with_the_defaults_of_torch(job: Job, sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sentence_transformers")
     monkeypatch.setattr(hardware, "_stays_float32", lambda: True)
     torch.set_float32_matmul_precision("highest")
-    measured = encode_texts(job, "float32", has_our_settings)
+    measured = encode_texts(job, "float32")
     assert measured["n_chunks"] == sample.n_chunks and measured["seconds"] > 0
-    assert (torch.get_float32_matmul_precision(), torch.get_num_threads()) == (precision, 1)
+    assert (torch.get_float32_matmul_precision(), torch.get_num_threads()) == ("highest", 1)
 
 
 def test_batches_are_those_of_indexing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
