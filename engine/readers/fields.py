@@ -46,7 +46,7 @@ USUAL = Fields()
 
 
 _BORDER = re.compile(r"(?<!\s)\s++(?:and|und|et|y|&)\s+|(?:(?<!\s)\s*+)?,\s*+(?:and|&)\s+")
-_MAIL = re.compile(r"\s?<[^<>\s@]{1,80}@[^<>\s]{1,80}>")
+_MAIL = re.compile(r"\s?<[^<>\s@]{1,80}@[^<>\s]{1,80}>|(?:,|(?<!\s)\s)\s?et\.? al\b\.?")
 _YEARS_OF_LIFE = re.compile(r",? \(?(?:\d{4}\??\s?[-\u2013]\s?(?:\d{4}\??)?|[bd]\. \d{4})\)?\.?(?=;|$)")
 _COMMA = re.compile(r"(?:(?<!\s)\s*+)?,\s*")
 _SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|ph\.?\s?d|m\.?d|esq|dr|prof|inc|ltd|llc|gmbh|corp)\.?$", re.IGNORECASE)
@@ -98,7 +98,17 @@ def authors_of(text: str) -> list[str]:
 
 
 _OF_PERSON = re.compile("^(?:inventor|author|creator)_(?:name_)?")  # before the name of a field
-_WHOLE = ("name", "preferred", "preferredname", "literal", "fullname", "displayname", "collab", "author", "creator")
+_WHOLE = (
+    "name",
+    "preferred",
+    "preferredname",
+    "literal",
+    "displayname",
+    "collab",
+    "collectivename",
+    "author",
+    "creator",
+)
 _GIVEN, _FAMILY = (
     ("given", "givenname", "first", "firstname", "forename"),
     ("family", "familyname", "last", "lastname", "surname"),
@@ -122,7 +132,9 @@ def names_of(value: object) -> list[str]:
         next((parts[key] for key in keys if parts.get(key)), "") for keys in (_GIVEN, ("middle",), _FAMILY)
     )
     middle = " ".join(map(str, middle)) if isinstance(middle, list) else middle
-    name = " ".join(f"{given} {middle} {family} {parts.get('suffix') or ''}".split())
+    name = " ".join(f"{given} {middle} {family} {parts.get('suffix') or ''}".split()) or str(
+        parts.get("fullname") or ""
+    )
     return [name] if name else [str(key) for key, one in value.items() if len(value) == 1 and isinstance(one, dict)]
 
 

@@ -6,7 +6,8 @@ The form is that of BEIR, with sections:
      "text": text  or  "sections": [{"heading" or "title": text, "text": text, "level": 1, "kind": text}],
      "metadata" or "meta": {...}}
 
-Records of other collections have other fields: see `engine.readers.records`.
+Records of other collections have other fields: see `engine.readers.records`. Where a record has neither `text` nor
+`sections`, its fields of several sentences are text, under their names.
 
 The title is the first line of the text, as BEIR joins them. A text that was once pages
 is read as a text file is: running heads are left out, centred lines are headings. Where a record has
@@ -21,17 +22,18 @@ of up to 1,000 characters; other values (vectors, lists of objects) are skipped,
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
-from engine.readers.encoding import decode
+from engine.readers.encoding import decode, read_limited
 from engine.readers.fields import USUAL, Fields, case_name, names_of
 from engine.readers.left_out import RUNNING_HEADS
 from engine.readers.records import (
@@ -56,14 +58,18 @@ from engine.text.segmentation import Heading
 
 _OWN_FIELDS = frozenset(["_id", "id", "title", "text", "sections", "metadata", "meta"])
 _OF_SECTIONS = ("text", "paragraphs", "content", "body")  # the text of a section, whichever stands there first
+_HEADS = ("heading", "title", "section_title", "section_name", "section", "header", "name", "head")
 _INNER = ("sections", "subsections")  # sections of a section
-_AUTHORS = (
-    "authors", "author", "authorships", "creators", "creator", "author_string", "authorString", "author_names",
-    "author_list", "authorList", "contributors", "byline",
-)  # fmt: skip
+_AUTHORS = re.compile("(?:authors?(?:hips)?|creators?|contributors|byline)(?:_?(?:names|list|string))?$", re.IGNORECASE)
+_OF_ANSWER = frozenset([*IDS, "title", "authors_parsed"])
 _OPS = '"ops:world-patent-data"'
-_OF_SECTION = frozenset([*_OF_SECTIONS, *_INNER, "heading", "title", "level", "kind"])
-_PAGE = re.compile(r"\s*<(?:!doctype|html|body|p|div|h[1-6]|article|section|opinion)\b[^<>]*>.*</", re.I | re.S)
+_OF_SECTION = frozenset([*_OF_SECTIONS, *_INNER, *_HEADS, "level", "kind"])
+_PAGE = re.compile(r"\s*<(?:\?xml|!doctype|html|body|p|div|h[1-6]|article|section|opinion)\b[^<>]*>.*</", re.I | re.S)
+_NOT_JSON = "it is not JSON"
+_DECODER = json.JSONDecoder(strict=False)  # line breaks and tabs inside of texts are no fault
+_BORDER = re.compile(r"[\s,\[\]]*")
+_WHOLE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[|\{(?:[^\n]*[^\s},])?,?[ \t\r]*\n\s*[^\s{])")  # no object on a line
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MAX_DEPTH = 6  # of sections
 _MAX_LINE_BYTES = 2 * MAX_DOCUMENT_BYTES  # JSON may write one character as six
 _BUFFER_BYTES = 2**20
@@ -83,7 +89,13 @@ def read(data: bytes, doc_id: str, source: str, fields: Fields = USUAL) -> Docum
     if _OPS in text[:1_000]:
         return _read_ops(_parse(text), doc_id, source)
     known = {"text", "sections", *TEXT_FIELDS} | ({fields.text} if fields.text else set())
-    found = [fields.named(record) for record in _records(text, known)]
+    try:
+        found = [fields.named(record) for record in _records(text, known)]
+    except DocumentError as error:
+        parts = [*_values(text)] if _NOT_JSON in str(error) else []
+        if len(parts) < 2:
+            raise
+        return _several(parts, doc_id, source, fields)
     if is_block_list(found):
         return _document(of_block_list(found), doc_id, source, {})
     inside = (one["documents"] if isinstance(one.get("documents"), list) else [one] for one in found)
@@ -129,10 +141,7 @@ def _one(record: dict[str, Any], doc_id: str, source: str) -> Document:
 
 
 def _records(text: str, known: Set[str]) -> list[dict[str, Any]]:
-    """The object of a file, or the objects of a list, of lines or under their ids; `known` fields hold text."""
-    lines = text.strip().split("\n")
-    if len(lines) > 1 and all(line.startswith("{") and line.rstrip().endswith("}") for line in lines if line.strip()):
-        return [_parse(line) for line in lines if line.strip()]
+    """The object of a file, or the objects of a list or under their ids; `known` fields hold text."""
     if not text.lstrip().startswith("["):
         record = _parse(text)
         page = _page_of(record, known) if known.isdisjoint(usual_names(record)) else None
@@ -155,7 +164,7 @@ def _page_of(answer: Mapping[str, Any], known: Set[str], depth: int = 0) -> list
         records = value if isinstance(value, list) else [value]
         if isinstance(value, dict):  # what names the one record can stand beside it
             records = [
-                {name: answer[name] for name in (*IDS, "title", "authors_parsed", *_AUTHORS) if name in answer} | value
+                {name: one for name, one in answer.items() if name in _OF_ANSWER or _AUTHORS.match(name)} | value
             ]
         if not records or not isinstance(records[0], dict):
             continue
@@ -166,25 +175,41 @@ def _page_of(answer: Mapping[str, Any], known: Set[str], depth: int = 0) -> list
     return found[0] if len(found) == 1 else []
 
 
-def _several(records: list[dict[str, Any]], doc_id: str, source: str) -> Iterator[Document | Unreadable]:
+def _several(
+    records: Iterable[dict[str, Any] | DocumentError], doc_id: str, source: str, fields: Fields = USUAL
+) -> Iterator[Document | Unreadable]:
+    """The documents of records, named by their ids, or by their places where they have none of their own."""
+    seen = set[str]()
     for number, record in enumerate(records, 1):
+        own_id = str(number)
         try:
-            own_id = id_of(record)
-        except DocumentError:
-            own_id = str(number)
-        try:
+            record = _usual(record, fields)
+            with suppress(DocumentError):
+                own_id = own_id if id_of(record) in seen else id_of(record)
+            seen.add(own_id)
             yield _document(record, f"{doc_id}#{own_id}", f"{source}:{number}", {})
         except DocumentError as error:
             yield Unreadable(f"{source}:{number}", str(error), f"{doc_id}#{own_id}")
 
 
+def _usual(record: dict[str, Any] | DocumentError, fields: Fields) -> dict[str, Any]:
+    if isinstance(record, DocumentError):
+        raise record
+    return usual_names(fields.named(record))
+
+
 def stream(lines: BinaryIO, source: str, fields: Fields = USUAL) -> Iterator[Document | Unreadable]:
-    """Read JSON lines in UTF-8; a bad line becomes `Unreadable`, the others are read."""
+    """Read JSON lines in UTF-8; a bad line becomes `Unreadable`, the others are read.
+
+    A list of objects, objects over several lines, and UTF-16 are read as a whole.
+    """
     reader: io.BufferedReader[Any] = (
         lines if isinstance(lines, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, lines), _BUFFER_BYTES)
     )
     number = 0
     try:
+        if _WHOLE.match(head := reader.peek()) or head.startswith(_UTF16):
+            yield from _read_whole(reader, source, fields)
         while line := reader.readline(_MAX_LINE_BYTES + 1):
             number += 1
             place = f"{source}:{number}"
@@ -192,7 +217,7 @@ def stream(lines: BinaryIO, source: str, fields: Fields = USUAL) -> Iterator[Doc
                 _skip_line(reader, line)
                 yield Unreadable(place, str(too_large("line", f"more than {_MAX_LINE_BYTES:,}", _MAX_LINE_BYTES)))
             elif line.strip():
-                yield _read_line(line, place, fields)
+                yield from _read_line(line, place, fields)
             else:
                 number += _skip_blank_lines(reader)
     finally:
@@ -214,40 +239,85 @@ def _skip_line(lines: io.BufferedReader[Any], line: bytes) -> None:
         line = lines.readline(2**20)
 
 
-def _read_line(line: bytes, place: str, fields: Fields) -> Document | Unreadable:
+def _read_line(line: bytes, place: str, fields: Fields) -> Iterator[Document | Unreadable]:
+    try:
+        text = without_encoded(line.decode("utf-8-sig"))[0].rstrip(" \t\r\n,")
+        try:
+            records: Iterable[dict[str, Any] | DocumentError] = [_parse(text)]
+        except DocumentError as error:
+            records = _values(text) if "Extra data" in str(error) else [error]
+        for record in records:
+            yield _read_record(record, place, fields)
+    except UnicodeDecodeError as error:
+        yield Unreadable(place, f"the line is not UTF-8 (byte {error.start}); convert the file to UTF-8")
+
+
+def _read_whole(reader: io.BufferedReader[Any], source: str, fields: Fields) -> Iterator[Document | Unreadable]:
+    try:
+        records = _values(without_encoded(decode(read_limited(reader, MAX_DOCUMENT_BYTES)))[0])
+        for number, record in enumerate(records, 1):
+            yield _read_record(record, f"{source}:{number}", fields)
+    except DocumentError as error:
+        yield Unreadable(source, str(error))
+
+
+def _read_record(record: dict[str, Any] | DocumentError, place: str, fields: Fields) -> Document | Unreadable:
     doc_id = ""
     try:
-        record = usual_names(fields.named(_parse(without_encoded(line.decode("utf-8-sig"))[0])))
+        record = _usual(record, fields)
         doc_id = id_of(record)
         return _document(record, doc_id, place, {})
     except DocumentError as error:
         return Unreadable(place, str(error), doc_id)
-    except UnicodeDecodeError as error:
-        return Unreadable(place, f"the line is not UTF-8 (byte {error.start}); convert the file to UTF-8")
+
+
+def _values(text: str) -> Iterator[dict[str, Any] | DocumentError]:
+    """The objects of a text, in a list or one after the other; behind a damaged one, those at lines such as its own."""
+    _check_brackets(text)
+    place = _BORDER.match(text).end()  # type: ignore[union-attr]
+    while place < len(text):
+        try:
+            value, end = _DECODER.raw_decode(text, place)
+            yield value if isinstance(value, dict) else _no_object(value)
+        except (ValueError, RecursionError) as error:
+            yield DocumentError(f"{_NOT_JSON}: {error}")
+            begin = text.rfind("\n", 0, place) + 1
+            end = text.find(f"\n{text[begin:place]}{{", place)
+            end = len(text) if end < 0 or text[begin:place].strip() else end
+        place = _BORDER.match(text, end).end()  # type: ignore[union-attr]
 
 
 def _parse(text: str) -> dict[str, Any]:
+    _check_brackets(text)
+    try:
+        record = _DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"{_NOT_JSON}: {error}") from error
+    if not isinstance(record, dict):
+        raise _no_object(record)
+    return record
+
+
+def _check_brackets(text: str) -> None:
     n_brackets = text.count("{") + text.count("[")
     if n_brackets > _MAX_BRACKETS:
         raise DocumentError(f"it has {n_brackets:,} brackets, the limit is {_MAX_BRACKETS:,}; leave out nested values")
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DocumentError(f"it is not JSON: {error}") from error
-    if not isinstance(record, dict):
-        kind = type(record).__name__
-        raise DocumentError(f"it is a JSON {kind}, not an object; write one object a line into a .jsonl file")
-    return record
+
+
+def _no_object(value: object) -> DocumentError:
+    kind = type(value).__name__
+    return DocumentError(f"it is a JSON {kind}, not an object; write one object a line into a .jsonl file")
 
 
 def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dict[str, MetadataValue]) -> Document:
     title = title_of(record)
     blocks = Blocks()
-    is_usual = bool(record.get("sections")) or record.get("text") not in (None, "", [])
+    text = record.get("text")
+    is_usual = bool(record.get("sections")) or text not in (None, "", [], {})
     if record.get("sections"):
         texts = texts_of({name: record.get(name) for name in ("abstract", "abstract_text")}, blocks.left_out)
-    elif _PAGE.match(str(record.get("text"))):
-        texts, is_usual = texts_of({"contents": record["text"]}, blocks.left_out), False
+    elif _PAGE.match(text) if isinstance(text, str) else text and not _is_plain(text):
+        texts, is_usual = texts_of({"contents": text}, blocks.left_out), False
     else:
         texts = {} if is_usual else texts_of(record, blocks.left_out)
     for key, value in record.items():
@@ -279,7 +349,7 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
 def _nested(key: str, value: object) -> dict[str, MetadataValue]:
     """The short scalars inside an object under dotted keys; {} for one that looks like data."""
     found: dict[str, MetadataValue] = {}
-    todo = [(key, value)] if isinstance(value, dict) and key not in (*COUNTED, *_AUTHORS) else []
+    todo = [(key, value)] if isinstance(value, dict) and key not in COUNTED and not _AUTHORS.match(key) else []
     while todo and len(found) <= _MAX_NESTED:
         name, value = todo.pop()
         if isinstance(value, dict) and name.count(".") < _MAX_DEPTH:
@@ -293,8 +363,8 @@ def _nested(key: str, value: object) -> dict[str, MetadataValue]:
 def _authors(record: Mapping[str, Any], metadata: Mapping[str, MetadataValue]) -> list[str]:
     """The names of authors that are not metadata as they are."""
     inside = record["metadata"] if isinstance(record.get("metadata"), dict) else {}
-    authors = next((record[name] for name in _AUTHORS if record.get(name)), None)
-    authors = authors or metadata.get("authors") or inside.get("authors")
+    named = [value for place in (record, inside) for name, value in place.items() if value and _AUTHORS.match(name)]
+    authors = next((value for value in named if not isinstance(value, str)), next(iter(named), metadata.get("authors")))
     parsed = record.get("authors_parsed") or inside.get("authors_parsed")  # arXiv: family name, given names, suffix
     if isinstance(parsed, list) and (not authors or isinstance(authors, str)):
         people = [[*name[1:2], *name[:1], *name[2:3]] for name in parsed if isinstance(name, list)]
@@ -311,10 +381,10 @@ def _read_fields(record: Mapping[str, Any], used: set[str]) -> set[str]:
     return {"_id", "id", *plain, *(["text"] if not sections else ["sections"] if is_known else [])}
 
 
-def _add_texts(blocks: Blocks, texts: Mapping[str, list[tuple[str, str]]]) -> None:
+def _add_texts(blocks: Blocks, texts: Mapping[str, list[tuple[str, str]]], level: int = 1) -> None:
     for parts in texts.values():
         for heading, text in parts:
-            blocks.add_heading(heading, 1)
+            blocks.add_heading(heading, level)
             _add_text(blocks, text, depth=1 if heading else 0)
 
 
@@ -365,12 +435,16 @@ def _add_sections(blocks: Blocks, sections: object, depth: int = 1) -> dict[str,
         if not isinstance(section, dict):
             raise DocumentError(f"section {number} is {type(section).__name__}, not an object with heading and text")
         level = section.get("level")
-        title = text_of(section, "heading") or text_of(section, "title")
+        title = next((text for name in _HEADS if (text := text_of(section, name))), "")
         if not title and titled:
             blocks.resume("", depth)  # the section before has ended
         titled = bool(title)
         blocks.add_heading(title, level if isinstance(level, int) and level > 0 else depth)
-        _add_text(blocks, text_of(section, _field_of_section(section, number)), depth)
+        field = _field_of_section(section, number)
+        if _is_plain(section.get(field)):
+            _add_text(blocks, text_of(section, field), depth)
+        else:
+            _add_texts(blocks, texts_of({"contents": section[field]}, blocks.left_out), depth + 1)
         kind = section.get("kind")
         if title and isinstance(kind, str) and kind.strip():
             kinds.setdefault(f"{KIND}{one_line(kind)}", []).append(one_line(title))

@@ -28,21 +28,22 @@ TEXT_FIELDS = {
     "claims_localized": "Claims", "html_with_citations": "", "html": "", "html_lawbox": "", "html_columbia": "",
     "html_anon_2020": "", "xml_harvard": "", "recitals": "", "main_body": "", "attachments": "", "facts": "Facts",
     "law": "Law", "tldr": "Summary", "judgment": "", "judgement": "", "transcript": "", "markdown": "",
-    "content_html": "", "snippet": "", "context": "",
+    "content_html": "", "snippet": "", "context": "", "footnotes": "Notes", "notes": "Notes", "endnotes": "Notes",
 }  # fmt: skip
 _TITLES = ("title", "case_name", "name_abbreviation", "name", "headline", "case_name_full", "title_localized",
            "invention_title", "docname")  # fmt: skip
 IDS = (
     "_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number",
     "publication_number", "patent_number", "cluster_id", "uuid", "article_id", "patent_id", "lens_id", "doi", "pmid",
-    "pmcid", "identifier", "docno", "doc_no", "uid", "guid", "bibcode", "accession_number", "pid", "url",
+    "pmcid", "identifier", "docno", "doc_no", "uid", "guid", "bibcode", "accession_number", "accession_no", "pid",
+    "ecli", "url", "filename", "file_name", "key", "slug", "index", "idx",
 )  # fmt: skip
 _PAGE_FURNITURE = frozenset(["header", "footer", "page_number", "aside_text"])
 _CELL_END, _ROW_END = re.compile(r"</t[dh]>(?=\s*<t[dh])"), re.compile("</tr>")
 _ID = re.compile(r"[a-z]+(?:_id|Id)$|(?:bill|case|doc|file|item|record)id$")  # of a field beside those
 _PARTS = (
     "text", "abstract", "head_matter", "opinions", "body_text", "back_matter", "data", "plain_text", "content",
-    "paragraphs", "sections", "subsections", "claims", "claim_text", "rendered",
+    "paragraphs", "sections", "subsections", "elements", "claims", "claim_text", "rendered",
 )  # fmt: skip  # of an object that holds text
 _NAMES_OF_SECTIONS = ("section", "heading", "title", "section_name", "section_title")
 _EXCERPTS = ("snippet", "context")  # of a text that may stand beside them
@@ -53,7 +54,14 @@ COUNTED = {  # fields with parts that are counted instead of read
     "furniture": reasons.RUNNING_HEADS,
 }
 _PAGE_NUMBERS = frozenset(["page", "page_number", "page_no", "page_num", "pageNumber", "page_index", "index"])
-_NUMBERS = ("claim_number", "claim_num", "number", "num", "claim_no")
+_NUMBERS = ("claim_number", "claim_num", "number", "num", "claim_no", "paragraph_number", "para_num")
+_NUMBERED = ("text", "claim_text", "content")
+_NEXT_CLAIM = re.compile(r"(?<=[.;,])\s*\b(\d{1,3})\s?\.\s+(?=[A-Z])")
+_OF_XML = re.compile(r"\s*<(?:\?xml\b|([A-Za-z][\w.:-]*))")
+_PROLOG, _PREFIX = re.compile(r"<\?[^<>]*\?>|<!DOCTYPE[^<>]*>"), re.compile(r"(</?)\w+:(?=\w)")
+_BLOCK_TAGS = {"title": "h4", "heading": "h4", "head": "h4", "footnotemark": "sup", "page-number": "b"}
+_SENTENCE_END = re.compile(r"\w\w[.?!;:][)\"\u201d]?(?:\s|$)")
+_LEAST_PROSE, _LEAST_SENTENCES = 40, 2  # words and sentences of a field that is no metadata
 _INLINE = re.compile(r"<(i|b|em|strong|su[bp]|u|scp|mark)(?:\s[^<>]{0,200})?>([^<>]{0,500})</\1>")
 _TAG = re.compile(r"<[^<>]{1,2000}>")
 _OPINION = re.compile(
@@ -70,6 +78,8 @@ _HEADINGS_OF_BIOC = {  # of sections without a title
 _INFONS = ("article-id_doi", "article-id_pmid", "article-id_pmc", "journal")
 _SENTENCE = re.compile(r"</?S> ?")  # in articles of arXiv and PubMed for summaries
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_NOTATION = re.compile("_(?:html|text|txt|xml|md|markdown|raw)$")
+_OF_OTHERS = re.compile("author|inventor|affil|licen|copyright|referenc|citation|keyword|url|prompt|metadata")
 _OWNER = re.compile(
     r"^(?:patent|invention|paper|article|document|doc|case|opinion|main|clean)_"
     r"(?=(?:title|abstract|claims|description|text|body)$)"
@@ -267,8 +277,6 @@ def _fields_of_bioc(infons: Mapping[str, Any]) -> dict[str, Any]:
 
 def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     """The record with fields such as "Title" and "caseName" under the names of this module."""
-    if isinstance(record.get("_source"), dict):  # of Elasticsearch
-        record = {key: value for key, value in record.items() if key != "_source"} | record["_source"]
     if isinstance(record.get("documents"), list) and len(record["documents"]) == 1:  # a collection of BioC
         record = record["documents"][0] if is_bioc(record["documents"][0]) else record
     record = of_bioc(record) if is_bioc(record) else record
@@ -277,12 +285,14 @@ def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     others = {
         key: _OWNER.sub("", _CAPITAL.sub("_", key).replace("-", "_").lower()) for key in record if key not in known
     }
+    others |= {key: short for key, name in others.items() if (short := _NOTATION.sub("", name)) in known - {name}}
     renamed = {key: name for key, name in others.items() if name != key and name in known and name not in record}
     record = {renamed.get(key, key): value for key, value in record.items()} if renamed else record
-    places = record.get("abstract_inverted_index")  # of OpenAlex: the places of each word
-    if isinstance(places, dict) and "abstract" not in record:
+    indexed = record.get("abstract_inverted_index") or record.get("indexed_abstract")  # the places of each word
+    if isinstance(indexed, dict) and "abstract" not in record:
+        places = indexed.get("InvertedIndex", indexed)
         order = [(place, word) for word, found in places.items() if isinstance(found, list) for place in found]
-        record = {key: value for key, value in record.items() if value is not places}
+        record = {key: value for key, value in record.items() if value is not indexed}
         record["abstract"] = " ".join(word for _, word in sorted(order, key=lambda one: str(one[0]).zfill(9)))
     content = record.get("content")
     if isinstance(content, dict) and isinstance(content.get("annotations"), dict):  # of S2ORC since 2022
@@ -290,10 +300,10 @@ def usual_names(record: dict[str, Any]) -> dict[str, Any]:
         record = {key: value for key, value in record.items() if key != "content" or not parts} | parts
     parsed = next((value for name in _PARSES if isinstance(value := record.get(name), dict) and value), {})
     record |= {name: parsed[name] for name in (_ENTRIES, "bib_entries") if parsed.get(name) and name not in record}
-    inside = record.get("metadata")
-    is_whole = {"text", "sections", *TEXT_FIELDS}.isdisjoint(record)
-    if is_whole and isinstance(inside, dict) and isinstance(inside.get("sections"), list):  # of Science Parse
-        return usual_names({key: value for key, value in record.items() if value is not inside} | inside)
+    has_text = {"text", "sections", *TEXT_FIELDS}
+    inside = [value for value in record.values() if isinstance(value, dict) and not has_text.isdisjoint(value)]
+    if has_text.isdisjoint(record) and len(inside) == 1:  # the one part of it that is a record, as in DOAJ
+        return usual_names({key: value for key, value in record.items() if value is not inside[0]} | inside[0])
     return record
 
 
@@ -441,7 +451,18 @@ def texts_of(record: Mapping[str, Any], left_out: Counter[str]) -> dict[str, lis
         if any(text.strip() for _, text in parts):
             found[name] = [(title, _written_out(text, record)) for title, text in parts]
     _divide_description(found)
+    for name, value in record.items():
+        prose = "\n\n".join(value) if isinstance(value, list) and all(isinstance(one, str) for one in value) else value
+        if name not in TEXT_FIELDS and _is_prose(name, prose) and not any(prose in text for text in seen):
+            found[name] = [(f"{name[:1].upper()}{name[1:]}".replace("_", " "), clean(without_tags(prose)))]
     return found | ({_ENTRIES: list(_captions(record))} if found else {})
+
+
+def _is_prose(name: str, value: object) -> bool:
+    """Whether a field of a record has sentences that are too long for metadata."""
+    if not isinstance(value, str) or _OF_OTHERS.search(name.lower()) or len(value.split()) < _LEAST_PROSE:
+        return False
+    return len(_SENTENCE_END.findall(value)) >= _LEAST_SENTENCES
 
 
 def _divide_description(found: dict[str, list[tuple[str, str]]]) -> None:
@@ -484,31 +505,41 @@ def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -
     """Headings and texts in a value: a text, a page, a list, or an object that holds a text."""
     if isinstance(value, str):
         value = _SENTENCE.sub("", value) if "</S>" in value else value
+        value = _on_lines(value) if heading == "Claims" and depth == 0 else value
         is_page = value.lstrip().startswith("<")
         yield from _parts_of_page(value, heading, left_out) if is_page else [(heading, clean(without_tags(value)))]
     elif isinstance(value, list) and depth < _MAX_DEPTH:
-        value = _in_one_language(value)
-        is_bare = heading == "Claims" and all(isinstance(item, str) and item[:1].isalpha() for item in value)
         before = ""  # the section of the paragraph before
-        items = [f"{number}. {item}" for number, item in enumerate(value, 1)] if is_bare else value
-        for item in map(_numbered_claim, items) if heading == "Claims" else items:
+        for item in _numbered(_in_one_language(value), are_claims=heading == "Claims"):
             for name, text in _parts_of(item, heading, depth + 1, left_out):
                 is_same = isinstance(item, dict) and "section" in item and name == before
                 yield "" if is_same else name, text
                 before, heading = name, "" if name == heading else heading
     elif isinstance(value, dict) and depth < _MAX_DEPTH:
-        own = next((value[name] for name in _NAMES_OF_SECTIONS if isinstance(value.get(name), str)), "")
-        kind = _OPINION.fullmatch(value["type"]) if isinstance(value.get("type"), str) else None
-        own = own or (kind[1] if kind else "")
-        if languages := [name for name in value if len(str(name)) == 2]:  # the same text in several
-            value = {"text": value.get("en", value[languages[0]])} | value
-        is_read = False
-        for part in (*_PARTS, *_MARKED, "snippet"):
-            if value.get(part) and not (is_read and part not in _PARTS):
-                named = "Abstract" if part == "abstract" else one_line(own) or heading
-                for name, text in _parts_of(value[part], named, depth + 1, left_out):
-                    yield name, text
-                    is_read |= bool(text.strip())
+        yield from _parts_of_object(value, heading, depth, left_out)
+
+
+def _parts_of_object(
+    value: dict[str, Any], heading: str, depth: int, left_out: Counter[str]
+) -> Iterator[tuple[str, str]]:
+    own = next((value[name] for name in _NAMES_OF_SECTIONS if isinstance(value.get(name), str)), "")
+    kind = _OPINION.fullmatch(value["type"]) if isinstance(value.get("type"), str) else None
+    own = own or (kind[1] if kind else "")
+    if value and all(len(name) == 2 and name.isalpha() for name in value):  # the same text in languages
+        value = {"text": value.get("en", next(iter(value.values())))}
+    elif value and all(map(str.isdecimal, value)):
+        value = {"text": [f"{name}. {part}" for name, part in value.items()]}
+    elif not any(value.get(part) for part in (*_PARTS, *_MARKED, "snippet")):  # texts by their headings
+        for name, part in value.items():
+            if isinstance(part, list) or (isinstance(part, str) and " " in part):
+                yield from _parts_of(part, heading if len(value) == 1 else name, depth + 1, left_out)
+    is_read = False
+    for part in (*_PARTS, *_MARKED, "snippet"):
+        if value.get(part) and not (is_read and part not in _PARTS):
+            named = "Abstract" if part == "abstract" else one_line(own) or heading
+            for name, text in _parts_of(value[part], named, depth + 1, left_out):
+                yield name, text
+                is_read |= bool(text.strip())
 
 
 def _parts_of_page(page: str, heading: str, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
@@ -516,22 +547,68 @@ def _parts_of_page(page: str, heading: str, left_out: Counter[str]) -> Iterator[
     from engine.readers.html import add_page  # most records hold no markup
 
     blocks = Blocks()
-    add_page(page.encode(), blocks)
+    add_page(_as_html(page).encode(), blocks)
     left_out.update(blocks.left_out)
-    marks = [Heading(heading, 1, 0), *blocks.headings, Heading("", 1, len(blocks.text))]
+    marks = [*blocks.headings, Heading("", 1, len(blocks.text))]
+    if marks[0].start or marks[0].title.casefold() != heading.casefold():
+        marks.insert(0, Heading(heading, 1, 0))
     for mark, following in pairwise(marks):
         yield mark.title, blocks.text[mark.start : following.start].removeprefix(mark.title)
 
 
-def _numbered_claim(claim: object) -> object:
-    """A claim with its number before its text, where a field of its own holds the number."""
-    if not isinstance(claim, dict):
-        return claim
-    number = next((str(claim[name]).lstrip("0") for name in _NUMBERS if isinstance(claim.get(name), str | int)), "")
-    name = next((name for name in ("text", "claim_text") if isinstance(claim.get(name), str)), "")
-    if not name or not number.isdecimal() or re.match(r"\s*\d", claim[name]):
-        return claim
-    return {**claim, name: f"{number}. {claim[name]}"}
+def _as_html(page: str) -> str:
+    """A page, or XML as a page: what lies in a part without words of its own is a block, and a title is a heading."""
+    from lxml import etree  # most records hold no markup
+    from lxml.html import defs
+
+    from engine.readers.markup import local_name, parse_safely
+
+    first = _OF_XML.match(page)
+    if first is None or (first[1] or "").lower() in defs.tags:
+        return page
+    bare = _PREFIX.sub(r"\1", _PROLOG.sub("", page))
+    try:
+        root = parse_safely(f"<div>{bare}</div>".encode())
+    except DocumentError:
+        return page
+    for element in [*root.iterdescendants(etree.Element)]:
+        tag, parent = local_name(element), element.getparent()
+        around = (parent.text, *(child.tail for child in parent))
+        is_inline = any((text or "").strip() for text in around)
+        known = tag if tag in defs.tags else "span" if is_inline else "div"
+        element.tag = _BLOCK_TAGS.get(tag, known)
+        element.set("class", f"{tag} {element.get('class') or ''}")
+    return str(etree.tostring(root, encoding="unicode"))
+
+
+def _numbered(items: list[Any], *, are_claims: bool) -> list[Any]:
+    """Claims and paragraphs with their numbers before their texts, from a field of their own or by their places."""
+    if not all(isinstance(item, str | dict) for item in items):
+        return items
+    objects = [{"text": item} if isinstance(item, str) else item for item in items]
+    names = [next((name for name in _NUMBERED if isinstance(one.get(name), str)), "") for one in objects]
+    pairs = [*zip(objects, names, strict=True)]
+    is_bare = are_claims and all(one.get(name, "")[:1].isalpha() for one, name in pairs)
+    for place, (one, name) in enumerate(pairs):
+        own = [str(one[field]).lstrip("0") for field in _NUMBERS if isinstance(one.get(field), str | int)]
+        number = next(iter(own), str(place + 1) if is_bare else "")
+        is_headed = any(one.get(field) for field in _NAMES_OF_SECTIONS)
+        if name and number.isdecimal() and not is_headed and not re.match(r"\s*\d", one[name]):
+            objects[place] = {**one, name: f"{number}. {one[name]}"}
+    return objects
+
+
+def _on_lines(claims: str) -> str:
+    """Claims that follow each other in a line, each on a line of its own; their numbers rise by one."""
+    last = 1
+
+    def begun(match: re.Match[str]) -> str:
+        nonlocal last
+        is_next = int(match[1]) == last + 1
+        last += is_next
+        return f"\n{match[1]}. " if is_next else match.group()
+
+    return _NEXT_CLAIM.sub(begun, claims) if re.match(r"\s*1\s?[.)]", claims) else claims
 
 
 def _written_out(text: str, record: Mapping[str, Any]) -> str:

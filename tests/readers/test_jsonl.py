@@ -13,6 +13,7 @@ from engine.errors import DocumentError
 from engine.readers import read_bytes
 from engine.readers.jsonl import read, stream
 from engine.text.document import Document, Unreadable
+from engine.text.units import Unit, divide_by
 
 BODY = "A sentence of the body that is long enough. " * 6
 
@@ -134,6 +135,60 @@ def test_blank_lines_are_skipped_and_counted(blank: bytes) -> None:
     assert isinstance(first, Document) and isinstance(second, Unreadable)
     assert (first.source, second.source) == ("c.jsonl:3000001", "c.jsonl:3000011")
     assert not stream_of_bytes.closed
+
+
+_ONE, _TWO = '{"id": 1,\t"text": "One."}', '{"id": 2, "text": "Two."}'
+
+
+@pytest.mark.parametrize(
+    ("source", "n_failed"),
+    [
+        (f"[{_ONE}, {_TWO}]", 0), (f"[\n{_ONE},\n{_TWO}\n]\n", 0), (f"{_ONE},\n{_TWO},\n", 0), (_ONE + _TWO, 0),
+        (json.dumps([json.loads(one) for one in (_ONE, _TWO)], indent=1), 0), (f"[{_ONE},{_TWO}]", 0),
+        ("\n".join(json.dumps(json.loads(one), indent=2) for one in (_ONE, _TWO)), 0),
+        (_ONE.replace("One.", "One\n\t.") + f"\n{_TWO}", 0), (f"[\n{_ONE},\n{{,}},\n{_TWO}", 1),
+        (f'[{_ONE}, {_TWO}, {{"id": 3', 1),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_objects_are_read_in_lists_and_one_after_the_other(
+    source: str, n_failed: int, name: str, encoding: str
+) -> None:
+    if encoding != "utf-16" and name == "a.jsonl":
+        source = source.replace("\n\t.", "\t.")  # a line break ends an object of lines
+    found = list(read_bytes(source.encode(encoding), name))
+    assert ["".join(one.text.split()) for one in found if isinstance(one, Document)] == ["One.", "Two."]
+    assert sum(isinstance(one, Unreadable) for one in found) == n_failed
+
+
+def test_records_of_a_list_with_the_same_id_are_named_by_their_places() -> None:
+    found = read_bytes(f"[{_ONE}, {_ONE}]".encode(), "a.json")
+    assert [one.doc_id for one in found] == ["a.json#1", "a.json#2"]
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        "1. A pump of brass. 2. The pump of claim 1, with 3. Seals; and\n3. A drain.",
+        ["A pump.", "The pump of claim 1.", "A drain."],
+        [{"id": "CLM-1", "text": "A pump."}, {"id": "CLM-2", "text": "The pump of claim 1."}, {"text": "A drain."}],
+        [
+            {"num": "0001", "text": "A pump."},
+            {"num": 2, "claim_text": "A gate."},
+            {"claim_number": 3, "text": "A drain."},
+        ],
+        {"1": "A pump.", "2": "A gate.", "3": "A drain."},
+        "<claims><claim><claim-text>1. A pump with: <claim-text>a seal.</claim-text></claim-text></claim>"
+        "<claim><claim-text>2. A gate.</claim-text></claim><claim><claim-text>3. Drain.</claim-text></claim></claims>",
+        "<ol><li>A pump.</li><li>A gate.</li><li>A drain.</li></ol>",
+    ],
+)
+@pytest.mark.parametrize("name", ["claims", "claims_html"])
+def test_claims_of_a_record_are_found_by_their_numbers(claims: object, name: str) -> None:
+    document = document_of({"id": 1, "title": "Pump", name: claims, "description": "It lifts."})
+    found = divide_by(document, Unit.CLAIM)
+    assert [found.document.sections[row].heading for row in found.rows] == ["Claim 1", "Claim 2", "Claim 3"]
 
 
 def test_many_fields_of_many_objects_take_linear_time() -> None:

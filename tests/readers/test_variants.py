@@ -15,6 +15,7 @@ from tests.readers.test_docx_parts import numbered, word_of
 from tests.readers.test_kinds import html, jats, latex, odt, prose, tei, word_run
 from tests.readers.zipped import epub_bytes
 
+_PROSE = "The silt fills the locks, and the otters leave. " * 9
 _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
 
 
@@ -80,6 +81,27 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
         ({"title": {"rendered": "Oak &amp; elm"}, "content": {"rendered": "<p>Old <b>locks</b>.</p>"}},
          "Oak & elm Old locks.", {}),
         ({"abstract_inverted_index": {"herons": [1], "Grey": [0]}}, "Abstract Grey herons", {}),
+        ({"indexed_abstract": {"IndexLength": 2, "InvertedIndex": {"herons": [1], "Grey": [0]}}},
+         "Abstract Grey herons", {}),
+        ({"bibjson": {"title": "Silt", "abstract": "An aim.", "author": [{"name": "Ann Vane"}, {"name":
+            "Rin Okabe"}]}}, "Silt Abstract An aim.", _AUTHORS),
+        ({"text": [{"heading": "Aim", "text": "One."}, ["Two.", "Three."]]}, "Aim One. Two. Three.", {}),
+        ({"text": {"Aim": "One gate.", "End": "Two gates."}}, "Aim One gate. End Two gates.", {}),
+        ({"content": {"1.docx": [{"content": "One.", "elements": [{"content": "Two."}]}]}}, "One. Two.", {}),
+        ({"sections": [{"name": "Aim", "content": [{"text": "One."}, {"text": "Two."}]}]}, "Aim One. Two.", {}),
+        ({"paragraphs": [{"number": 7, "text": "It holds."}, "It stays."]}, "7. It holds. It stays.", {}),
+        ({"body_markdown": "One.", "footnotes": [{"num": 1, "text": "A note."}]}, "One. Notes 1. A note.", {}),
+        ({"casebody": {"data": "<?xml version='1.0'?><casebody xmlns='u'><parties>Oak v. Elm</parties><opinion><author>"
+          "Vane</author><p>It is void.<footnotemark>1</footnotemark> It <page-number>*13</page-number>ends.</p>"
+          "<footnote label='1'><p>A note.</p></footnote></opinion></casebody>"}},
+         "Oak v. Elm Vane It is void.^1 It ends. A note.", {"left_out_running_heads": 1}),
+        ({"abstract": "<jats:title>Abstract</jats:title><jats:sec><jats:title>One</jats:title><jats:p>H<jats:sub>2"
+          "</jats:sub>O fell.</jats:p></jats:sec>"}, "Abstract One H2O fell.", {}),
+        ({"summary": "An aim.", "full_report": _PROSE, "license": _PROSE},
+         f"Summary An aim. Full report {_PROSE.strip()}", {"license": _PROSE}),
+        ({"text": "One.", "authors": "A. Vane, R. Okabe, et al."}, "One.", {"authors": ["A. Vane", "R. Okabe"]}),
+        ({"text": "One.", "authorString": "Vane A", "authorList": {"author": [{"fullName": "Vane A", "firstName":
+            "Ann", "lastName": "Vane"}, {"collectiveName": "Rin Okabe"}]}}, "One.", _AUTHORS),
     ],
 )  # fmt: skip
 def test_records_of_known_collections(record: dict[str, object], text: str, fields: Mapping[str, object]) -> None:
