@@ -109,7 +109,8 @@ class MissingExtra(EngineError):
 
 def command_line(*words: object) -> str:
     """A command of longmatch for a message, quoted for a shell: command_line("index", folder, "PATH...")."""
-    return shlex.join(["longmatch", *map(str, words)])
+    texts = (f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word) for word in words)
+    return shlex.join(["longmatch", *texts])
 
 
 def install_command(extra: str, package: str) -> str:

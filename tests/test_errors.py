@@ -64,6 +64,7 @@ def test_the_command_names_packages_of_the_registry(extra: str, command: str, mo
 
 def test_a_command_in_a_message_can_be_pasted_into_a_shell() -> None:
     assert command_line("index", Path("it's my.lm"), "PATH...") == """longmatch index 'it'"'"'s my.lm' PATH..."""
+    assert command_line("index", Path("-x.lm"), "-p", 2) == "longmatch index ./-x.lm -p 2"
 
 
 def sqlite_error(code: int, text: str = "the reason") -> sqlite3.Error:

@@ -291,6 +291,11 @@ def is_partitioned(folder: Path) -> bool:
     return (folder / MANIFEST_FILE).is_file()
 
 
+def is_manifest(file: Path) -> bool:
+    """Whether a file is the manifest of a partitioned index, and not a document of the same name."""
+    return file.name == MANIFEST_FILE and (file.parent / partition_folder(0) / CATALOG_FILE).exists()
+
+
 def holds_index(folder: Path) -> bool:
     """Whether a folder holds an index, partitioned or not."""
     return (folder / CATALOG_FILE).exists() or is_partitioned(folder)

@@ -167,7 +167,7 @@ class WritableIndex:
         with catalog_faults(self.catalog):
             if self.catalog.exists():
                 if self.catalog.with_name(f"{CATALOG_FILE}-journal").exists():  # a power loss ended its creation
-                    with closing(sqlite3.connect(self.catalog)) as undoing:
+                    with closing(sqlite3.connect(self.catalog.resolve())) as undoing:
                         undoing.execute("SELECT 1 FROM sqlite_master")
                 with self.read() as reader:
                     if reader.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone():

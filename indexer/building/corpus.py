@@ -37,6 +37,7 @@ from engine.readers import Unreadable, holds_document, jsonl
 from engine.readers.fields import USUAL, Fields
 from engine.readers.latex_source import is_fragment
 from engine.readers.reader import included_files
+from engine.store.catalog import is_manifest
 from engine.text.document import Document, MetadataValue
 from indexer.reading.reader import (
     OCR_DIGEST,
@@ -271,7 +272,8 @@ def without_included(files: Collection[Path]) -> list[Path]:
 
 STDIN = "-"
 _N_NAMED = 8  # suffixes in a message
-NO_SUFFIX, BROKEN_LINK = "no suffix", "broken link"  # in place of the suffix of an unsupported file
+# In place of the suffix of what is not read. A link to a folder may lead to a folder that it lies in.
+NO_SUFFIX, BROKEN_LINK, LINKED_FOLDER = "no suffix", "broken link", "link to a folder"
 NO_FILE = "missing file"  # of a library
 _ZOTERO = "zotero.sqlite"
 
@@ -364,12 +366,12 @@ def _files_below(folder: Path, unsupported: dict[Path, str], parts: set[Path]) -
         if path.name.startswith("~$") or any(part.startswith(".") for part in path.relative_to(folder).parts):
             continue  # "~$" begins the name of a lock file of Word
         if path.is_file():
-            if holds_document(path):
+            if holds_document(path) and not is_manifest(path):
                 readable.append(path)
             else:
                 unsupported[path] = path.suffix.lower() or NO_SUFFIX
-        elif path.is_symlink() and not path.exists():
-            unsupported[path] = BROKEN_LINK
+        elif path.is_symlink():
+            unsupported[path] = LINKED_FOLDER if path.exists() else BROKEN_LINK
     documents = without_included(readable)
     parts.update(set(readable).difference(documents))
     return documents

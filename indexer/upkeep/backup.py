@@ -93,7 +93,10 @@ def backup(index: str | Path, file: str | Path) -> BackupReport:
 
 
 def _backup_once(folder: Path, target: Path) -> BackupReport:
-    with unfinished_folder(target) as work:  # removes what a killed run left, also where its backup is complete
+    # SQLite takes a relative path that begins with "file:" as a URI.
+    with unfinished_folder(
+        target.resolve()
+    ) as work:  # removes what a killed run left, also where its backup is complete
         if target.exists():
             raise QueryError(f"{target} is there already; name another file, or delete it first")
         copy, reported = work / CATALOG_FILE, checks.reported_commits(folder)

@@ -138,6 +138,15 @@ def test_a_damaged_catalog_is_named_and_not_its_copy(tmp_path: Path, monkeypatch
     assert sorted(path.name for path in tmp_path.iterdir()) == ["saved", "x.lm"]
 
 
+def test_a_relative_path_may_look_like_a_uri(
+    words_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    backup(words_folder, "file:x.backup?mode=ro")
+    assert restore("file:x.backup?mode=ro", "file:x.lm").n_documents == 60
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file:x.backup?mode=ro", "file:x.lm"]
+
+
 def test_no_flipped_bit_is_restored(saved: Path, built_folder: Path, tmp_path: Path) -> None:
     content, rng = saved.read_bytes(), np.random.default_rng(0)
     expected = answers(built_folder)

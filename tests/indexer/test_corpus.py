@@ -22,10 +22,10 @@ from engine.errors import DocumentError
 from engine.readers import Unreadable
 from engine.text.document import Document
 from indexer.building.builder import build
-from indexer.building.corpus import BROKEN_LINK, NO_SUFFIX, list_corpus, read_corpus, without_included
+from indexer.building.corpus import BROKEN_LINK, LINKED_FOLDER, NO_SUFFIX, list_corpus, read_corpus, without_included
 from indexer.cli import main
 from tests.commands import run
-from tests.fakes import FakeEncoder
+from tests.fakes import FakeEncoder, make_corpus
 from tests.readers.zipped import tar_of
 
 
@@ -61,10 +61,17 @@ def test_files_of_no_supported_format_are_counted_by_suffix(folder: Path) -> Non
     for name in ("sub/two.PNG", "Makefile", ".git/hidden.png"):
         (folder / name).touch()
     (folder / "gone.txt").symlink_to(folder / "nowhere.txt")
-    expected = {".png": 2, ".tar": 1, BROKEN_LINK: 1, NO_SUFFIX: 1}
+    (folder / "linked").symlink_to(folder, target_is_directory=True)
+    expected = {".png": 2, ".tar": 1, BROKEN_LINK: 1, LINKED_FOLDER: 1, NO_SUFFIX: 1}
     assert list_corpus([str(folder), str(folder / "sub"), str(folder / "notes.tar")]).unsupported == expected
     assert list(expected) == list(list_corpus([str(folder)]).unsupported)
     assert list_corpus([str(folder / "*.txt"), "-"]).unsupported == {}
+
+
+def test_the_manifest_of_an_index_in_the_corpus_is_no_document(folder: Path) -> None:
+    build(folder / "x.parts", make_corpus(3), partitions=2, encode="none")
+    (folder / "partitions.json").write_text('{"text": "of a country"}')
+    assert names([str(folder)]) == ["a.md", "b.txt", "partitions.json", "sub/c.txt"]
 
 
 def test_names_may_look_like_patterns_and_come_in_any_order(tmp_path: Path, folder: Path) -> None:
