@@ -360,18 +360,24 @@ def _library(folder: Path, roots: dict[Path, Path], unsupported: dict[Path, str]
 
 
 def _files_below(folder: Path, unsupported: dict[Path, str], parts: set[Path]) -> list[Path]:
-    """Documents below a folder that are not hidden; adds other files with their suffix to `unsupported`."""
-    readable = []
-    for path in folder.rglob("*"):
-        if path.name.startswith("~$") or any(part.startswith(".") for part in path.relative_to(folder).parts):
-            continue  # "~$" begins the name of a lock file of Word
-        if path.is_file():
-            if holds_document(path) and not is_manifest(path):
-                readable.append(path)
-            else:
-                unsupported[path] = path.suffix.lower() or NO_SUFFIX
-        elif path.is_symlink():
-            unsupported[path] = LINKED_FOLDER if path.exists() else BROKEN_LINK
+    """Documents below a folder that are not hidden; adds other files with their suffix to `unsupported`.
+
+    A folder that cannot be listed is among the documents, so that it fails when it is read.
+    """
+    readable: list[Path] = []
+    for root, folders, names in os.walk(folder, onerror=lambda error: readable.append(Path(error.filename))):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in (*folders, *names):
+            path = Path(root, name)
+            if name.startswith((".", "~$")):
+                continue  # "~$" begins the name of a lock file of Word
+            if path.is_file():
+                if holds_document(path) and not is_manifest(path):
+                    readable.append(path)
+                else:
+                    unsupported[path] = path.suffix.lower() or NO_SUFFIX
+            elif path.is_symlink():
+                unsupported[path] = LINKED_FOLDER if path.exists() else BROKEN_LINK
     documents = without_included(readable)
     parts.update(set(readable).difference(documents))
     return documents

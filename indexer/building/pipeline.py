@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TypeAlias, TypeVar
 
 from engine.encoders.encoder import EncodedDocument, Encoder, SegmentedDocument
@@ -285,8 +286,9 @@ class Pipeline:
         gone = [
             document_id
             for document_id, source in self.writer.sources()
-            # A document may come from a line of a file that failed.
-            if document_id not in self._seen and failed.isdisjoint((source, source.rpartition(":")[0]))
+            # A document may come from a line of a file that failed, or from a folder that could not be listed.
+            if document_id not in self._seen
+            and failed.isdisjoint((source, source.rpartition(":")[0], *map(str, PurePath(source).parents)))
         ]
         self.writer.remove(gone)
         self.writer.keep_failures([failure.source for failure in self.report.failures])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -84,16 +86,35 @@ def test_names_may_look_like_patterns_and_come_in_any_order(tmp_path: Path, fold
 
 def test_a_run_walks_each_folder_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     walked: list[Path] = []
-    rglob = Path.rglob
+    listed = os.scandir
 
-    def counted(path: Path, pattern: str) -> Iterator[Path]:
-        walked.append(path)
-        return rglob(path, pattern)
+    def counted(path: Path) -> Any:  # noqa: ANN401
+        walked.append(Path(path))
+        return listed(path)
 
-    monkeypatch.setattr(Path, "rglob", counted)
+    monkeypatch.setattr(os, "scandir", counted)
     report = run("index", tmp_path / "words.lm", folder, "--encode", "none", "--json")
     assert json.loads(report.stdout)["n_added"] > 0
     assert walked.count(folder) == 1
+
+
+def test_a_folder_that_cannot_be_listed_fails_and_its_documents_stay(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["index", folder / "x.lm", folder / "sub", folder, "--encode", "none", "--prune", "--json"]
+    assert json.loads(run(*words).stdout)["n_added"] == 3
+    listed = os.scandir
+
+    def refused(path: Path) -> Any:  # noqa: ANN401
+        if Path(path) == folder / "sub":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    found = run(*words)
+    report = json.loads(found.stdout)
+    assert (found.exit_code, report["n_removed"], report["n_unchanged"]) == (3, 0, 2)
+    assert [failure["source"] for failure in report["failures"]] == [str(folder / "sub")]
 
 
 def test_a_path_that_is_not_there_and_a_folder_without_a_readable_file_are_refused(tmp_path: Path) -> None:
