@@ -6,6 +6,7 @@ Each command opens an index, calls one function and prints the result. INDEX com
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,6 +62,8 @@ class _Commands(OrderedGroup):
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:  # noqa: ANN401
         """Run the command line; with --log-json, errors that click prints are JSON too."""
+        if args is None:
+            _open_streams()
         given = list(sys.argv[1:] if args is None else args)
         with json_log() if given[:1] == [LOG_OPTION] else nullcontext():
             try:
@@ -80,6 +83,13 @@ class _Commands(OrderedGroup):
                 return super().invoke(ctx)
         except EngineError as error:
             raise click.ClickException(safe(str(error))) from error
+
+
+def _open_streams() -> None:
+    """Open what is closed of standard input, output and error; a file of the index would get its number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        setattr(sys, ("stdin", "stdout", "stderr")[number], os.fdopen(number, "w" if number else "r"))
+    os.close(number)
 
 
 @contextmanager

@@ -108,3 +108,16 @@ def test_an_interrupt_while_the_command_is_loaded_prints_no_traceback(module: st
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == status
     assert done.stderr == ("" if status < 0 else f"Error: interrupted; {_SAFE}\n")
+
+
+@pytest.mark.parametrize(("closed", "printed"), [("<&-", True), (">&-", False), ("<&- >&- 2>&-", False)])
+def test_closed_streams_are_empty_and_their_numbers_are_not_given_to_files(
+    closed: str, printed: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("a text of some words")
+    command = f"exec {sys.executable} -m longmatch index x.lm a.txt - --encode none {closed}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.startswith("1 added")) == (0, printed), done.stderr
