@@ -302,6 +302,7 @@ def case_fields(text: str) -> dict[str, MetadataValue]:
 
 def iso_date(text: str) -> str:
     """A date in ISO form, as far as it is given: "2019-07-04", "2019-07" or "2019"; "" without a year."""
+    text = _COMPACT.sub(r"\1-\2-\3", text)
     if match := _ISO.search(text):
         return match.group().replace("/", "-")
     match = _DATE.search(text) or _DAY_FIRST.search(text) or _MONTH_ALONE.search(text)
@@ -333,6 +334,7 @@ _DATE = re.compile(rf"\b{_MONTH}\s+(?P<day>\d{{1,2}}),?\s+(?P<year>[12]\d{{3}})\
 _DAY_FIRST = re.compile(rf"\b(?P<day>\d{{1,2}})\.?\s+{_MONTH},?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
 _MONTH_ALONE = re.compile(rf"\b{_MONTH},?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
 _ISO = re.compile(r"\b[12]\d{3}[-/][01]\d(?:[-/][0-3]\d)?(?!\d)")
+_COMPACT = re.compile(r"^\s*([12]\d{3})([01]\d)([0-3]\d)\s*$")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _DECIDED = re.compile(rf"\b(?:decided|filed|dated|entered|issued|opinion)\W{{1,5}}{_DATE.pattern}", re.IGNORECASE)
 _BARE_NUMBER = r"(?:\d{1,2}:)?\d{2}-(?:[A-Za-z]{2,4}-\d{2,6}|\d{3,6})(?:-[A-Z]{2,4}){0,3}"

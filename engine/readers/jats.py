@@ -132,10 +132,6 @@ def _left_out(element: Element) -> str | None:
         return ""
     if above == "book-part-meta" and tag not in ("title-group", "abstract"):
         return reasons.FRONT_MATTER
-    if tag in ("styled-content", "named-content") and re.search(
-        "line-through|strike|delet", " ".join(element.values())
-    ):
-        return reasons.DELETED
     return None if tag == "media" and element.find("{*}caption") is not None else _REASONS.get(tag)
 
 

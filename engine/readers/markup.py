@@ -16,7 +16,7 @@ from lxml import etree
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
-from engine.readers.left_out import DELETED, ELEMENTS, READINGS, REFERENCES
+from engine.readers.left_out import DELETED, ELEMENTS, FILES, READINGS, REFERENCES
 from engine.text.cleaning import grouped, joined_lines, joined_words, one_line, raised
 from engine.text.headings import numeral
 
@@ -136,10 +136,15 @@ _SIGNS = {  # by font: runs of characters from a code on, with blanks where ther
 }  # fmt: skip
 _BREAK = "\v"  # stands for a line break inside a block until the block is written
 MARKED = {  # reasons that many formats share
-    **dict.fromkeys(["del", "strike", "strikethrough", "deleted-phrase", "deletedText"], DELETED),
+    **dict.fromkeys(["del", "strike", "strikethrough", "deleted-phrase", "deletedtext"], DELETED),
     **dict.fromkeys(["rt", "rtc"], READINGS),
     "rp": "",
 }
+_INCLUDE = "{http://www.w3.org/2001/XInclude}include"
+_IS_DELETED = re.compile(r"line-through|strike|struck|\bdelet(?:ed|ion)\b", re.IGNORECASE)
+_LOOKS = frozenset([  # attributes that say how an element looks, or how it changed
+    "rend", "rendition", "style", "style-type", "content-type", "role", "status", "changed", "revisionflag",
+])  # fmt: skip
 _LINKS = frozenset(["a", "xref", "ref"])
 _REFERENCES = frozenset(["ref", "bibl", "biblStruct", "biblFull", "us-citation", "citation", "reference"])
 
@@ -327,6 +332,10 @@ class _Walk:
     def _is_left_out(self, node: Element) -> bool:
         """Whether a node is left out, which is counted: elements of some kinds, and words of the others."""
         reason = self._grammar.left_out(node)
+        if reason is None and any(name in _LOOKS and _IS_DELETED.search(value) for name, value in node.items()):
+            reason = DELETED
+        elif reason is None and node.tag == _INCLUDE and not len(node):
+            reason = FILES
         if reason is None:
             return False
         self._blocks.skip(all_text(node))
@@ -394,7 +403,8 @@ class _Walk:
 
     def _mark_of(self, item: Element) -> str:
         """The number of an item of an ordered list, or a bullet."""
-        if (label := item.get(LABEL)) is not None:
+        label = next((one.get(LABEL) for one in (item, *item[:1]) if one.get(LABEL) is not None), None)
+        if label is not None:
             return f"{label} ".lstrip()
         parent = item.getparent()
         form = "" if parent is None else self._grammar.ordered(parent)

@@ -198,6 +198,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".xml": _XML,
         ".nxml": _XML,
         ".tei": _XML,
+        ".dita": _XML,
         ".fodt": _XML,
         ".tex": Format(
             "LaTeX",

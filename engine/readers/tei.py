@@ -77,8 +77,6 @@ def _left_out(element: Element) -> str | None:
         siblings = list(parent.iterchildren("*"))
         wanted = next((one for one in siblings if local_name(one) in _CHOICES[above]), siblings[0])
         return None if element is wanted else reasons.DELETED if tag == "del" else reasons.VARIANTS
-    if tag == "hi" and re.search(r"strike|line-through|struck", _looks(element)):
-        return reasons.DELETED
     if tag in _REASONS:
         return None if tag == "del" and above == "restore" else _REASONS[tag]
     return _DROPPED_DIVISIONS.get(element.get("type") or "") if _DIVISION.match(tag) else None

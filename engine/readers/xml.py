@@ -26,61 +26,72 @@ from engine.readers.records import of_bioc
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, too_large
 from engine.text.document import LEFT_OUT, Document, MetadataValue, Unreadable
 
-_KNOWN = frozenset(["akomaNtoso", "rfc", "bill", "resolution", "PubmedArticle"])  # roots
+_KNOWN = frozenset(["akomaNtoso", "rfc", "bill", "resolution", "PubmedArticle", "PubmedBookArticle"])  # roots
+# Names of elements in small letters, as `_read_any` writes them.
 _HEADINGS = frozenset([
-    "heading", "header", "title", "name", "head", "subheading", "section-title", "titre", "ArticleTitle", "Title",
-    "Heading", "TI.ART", "TITLE", "HEAD", "HD", "HED", "crossHeading",
+    "heading", "header", "title", "name", "head", "subheading", "section-title", "titre", "titel", "articletitle",
+    "ti.art", "hd", "hed", "crossheading",
 ])  # fmt: skip
-_NUMBERS = frozenset(["num", "enum", "no", "Number", "Pnumber", "NO.PARAG", "NO.P", "label"])
+_NUMBERS = frozenset(["num", "enum", "no", "number", "pnumber", "no.parag", "no.p", "label", "enbez"])
 _BLOCKS = frozenset([
     "p", "t", "para", "paragraph", "content", "section", "subsection", "article", "clause", "chapter", "part", "block",
-    "blockList", "list", "table", "dl", "ul", "ol", "dt", "dd", "note", "authorialNote", "footnote", "level", "text",
-    "P", "NP", "NO.P", "chapeau", "continuation", "proviso", "abstract", "heading", "AbstractText", "blockquote",
+    "blocklist", "list", "table", "dl", "ul", "ol", "dt", "dd", "note", "authorialnote", "footnote", "level", "text",
+    "np", "no.p", "chapeau", "continuation", "proviso", "abstract", "heading", "abstracttext", "blockquote",
     "figure", "aside",
 ])  # fmt: skip
 _DIVISIONS = frozenset(["level", "section", "subsection", "part", "chapter", "article", "division", "hcontainer"])
 _INLINE = frozenset([
     "a", "b", "i", "u", "em", "strong", "bold", "italic", "sup", "sub", "span", "ref", "xref", "eref", "rref", "bcp14",
-    "term", "def", "date", "quote", "quotedText", "inline", "tt", "code", "cref", "iref", "external-xref", "ins", "del",
-    "docTitle", "docNumber", "docDate", "party", "judge", "person", "organization", "neutralCitation", "courtType",
-    "shortTitle", "quoted", "remark", "entity", "location", "emphasis", "citation", "link", "mod", "affectedDocument",
+    "term", "def", "date", "quote", "quotedtext", "inline", "tt", "code", "cref", "iref", "external-xref", "ins", "del",
+    "doctitle", "docnumber", "docdate", "party", "judge", "person", "organization", "neutralcitation", "courttype",
+    "shorttitle", "quoted", "remark", "entity", "location", "emphasis", "citation", "link", "mod", "affecteddocument",
 ])  # fmt: skip
 _CAPTIONED = frozenset([
-    "author", "person", "address", "table", "figure", "example", "equation", "procedure", "tip", "warning", "caution",
-    "important",
+    "author", "person", "address", "table", "figure", "fig", "example", "equation", "procedure", "tip", "warning",
+    "caution", "important", "note",
 ])  # fmt: skip
 _WITHOUT_LEVEL = _CAPTIONED | {"title-group", "info"}
 _BREAKS = frozenset(["br", "eol", "eop", "lb", "line-break", "vspace"])
-_VERBATIM = frozenset(["artwork", "sourcecode", "programlisting", "pre", "screen", "literallayout"])
-_ROWS = frozenset(["tr", "row", "ROW", "BOXHD"])
-_CELLS = frozenset(["td", "th", "entry", "cell", "ENT", "CHED"])
-_NOTES = frozenset(["authorialNote", "footnote", "fn", "NOTE"])
-_PARAGRAPHS = frozenset(["p", "t", "para", "text", "P", "ALINEA", "TXT"])
+_VERBATIM = frozenset(
+    ["artwork", "sourcecode", "programlisting", "pre", "screen", "literallayout", "codeblock", "lines"]
+)
+_ROWS = frozenset(["tr", "row", "boxhd", "sthead", "strow"])
+_CELLS = frozenset(["td", "th", "entry", "cell", "ent", "ched", "stentry"])
+_NOTES = frozenset(["authorialnote", "footnote", "fn"])
+_PARAGRAPHS = frozenset(["p", "t", "para", "text", "alinea", "txt"])
 _REASONS = {
     **markup.MARKED,
     **dict.fromkeys(
-        ["meta", "metadata", "Metadata", "head", "form-metadata", "BIB.INSTANCE", "coredata", "DOCNO"],
-        reasons.FRONT_MATTER,
+        ["meta", "metadata", "head", "form-metadata", "bib.instance", "coredata", "docno"], reasons.FRONT_MATTER
     ),
-    **dict.fromkeys(["references", "bibliography", "ref-list", "ReferenceList"], reasons.REFERENCES),
-    **dict.fromkeys(["toc", "TOC", "tableOfContents", "table-of-contents", "index"], reasons.CONTENTS),
+    **dict.fromkeys(["references", "bibliography", "ref-list", "referencelist"], reasons.REFERENCES),
+    **dict.fromkeys(["toc", "tableofcontents", "table-of-contents", "index", "indexterm"], reasons.CONTENTS),
     **dict.fromkeys(["img", "graphic", "image", "svg", "imagedata"], reasons.FIGURES),
     **dict.fromkeys(["script", "style", "presentation"], ""),
     "page-number": reasons.RUNNING_HEADS,
 }
+_FRONTS = frozenset(["front", "info", "prolog"])
 _OF_THE_FRONT = frozenset([
-    "author", "authorgroup", "keyword", "keywordset", "area", "workgroup", "seriesInfo", "date",
+    "author", "authorgroup", "keyword", "keywordset", "area", "workgroup", "seriesinfo", "date", "pubdate", "critdates",
+    "metadata", "prodinfo",
 ])  # fmt: skip
 _LISTS = {"symbols": "ul", "numbers": "ol", "letters": "ol"}
-_PARTS = ("Year", "Month", "Day")
-_ATOM_DATES = ("{*}published", "{*}updated")
+_PARTS = ("year", "month", "day")
 _ATOM = {
     "description": "summary", "abstract": "summary", "encoded": "content", "creator": "author", "pubDate": "published",
     "created": "published", "date": "published", "identifier": "id", "guid": "id",
 }  # fmt: skip
-_NAMES = ("ForeName", "GivenName", "LastName", "FamilyName", "CollectiveName")
-_PEOPLE = ("{*}info//{*}author", "{*}author/{*}name", ".//{http://purl.org/dc/elements/1.1/}creator")
-_TITLES = ("official-title", "longTitle", "docTitle", "shortTitle", "ArticleTitle", "dc-title", "SUBJECT")
+_GIVEN, _FAMILY = ("forename", "firstname", "givenname", "given-name"), ("lastname", "familyname", "surname")
+_WHOLE = ("personname", "name", "collectivename", "orgname", "organization")
+_OF_AUTHORS = _FRONTS | {"authorgroup", "author-group", "authorlist", "article", "entry", "articleinfo", "bookinfo"}
+_TITLES = ("official-title", "longtitle", "doctitle", "shorttitle", "articletitle", "dc-title", "subject")
+_TITLE = re.compile(
+    "(?!sub|section|short|alt|run|journal|series|part|chapter|j_)[a-z_]+[-_]?title$"
+)  # of any other name
+_DATE = re.compile("(?!access|modif|revis|expir|build|valid|end|start).*(?:date|dated|created|issued|published)$")
+_SUP = re.compile("sup", re.IGNORECASE)
+_MARKUP = re.compile(r"</(?:p|b|i|em|strong|div|span|h[1-6]|li|su[bp]|a)>|<(?:br|p)\s*/?>", re.IGNORECASE)
+_SET = re.compile("(?:e?s|[-_]?(?:set|list|collection))$", re.IGNORECASE)  # behind the name of what it holds
 _ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urlset", "manifest", "math", "stylesheet"])
 _WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]|[^\s\u0e00-\u0eff\u3040-\u9fff]+")  # a letter where no blanks are
 _LEAST_WORDS = 3  # of an element with text of its own
@@ -131,7 +142,7 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
         return jats.read_tree(root, doc_id, source)
     if _is_known(root):
         return _READERS[local_name(root)](root, doc_id, source)
-    if parts := _entries(root):
+    if parts := _entries(root) or _members(root):
         read = _read_bioc if local_name(root) == "collection" else _read_any
         readers = (partial(read, part, doc_id, source) for part in parts)
         return several(readers, doc_id, source, ("id",)) if len(parts) > 1 else next(readers)()
@@ -153,7 +164,7 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
 
 
 def _entries(root: Element) -> list[Element]:
-    """The documents in a collection of BioC, an answer of OAI-PMH, or a feed, whose HTML becomes elements."""
+    """The documents in a collection of BioC, an answer of OAI-PMH, or a feed."""
     if local_name(root) == "collection":
         return [one for one in root.iterfind("document") if one.find("passage") is not None]
     listed = [one for one in root.iterfind("{*}*/{*}record/{*}metadata/*") if not _is_known(one)]
@@ -161,15 +172,17 @@ def _entries(root: Element) -> list[Element]:
     for one in listed:
         _name_as_atom(one)
         root.append(one)
-    for part in root.iterfind("{*}entry/*[@type='html']"):
-        page = etree.HTML(part.text) if (part.text or "").strip() else None
-        if page is not None and (body := page.find("body")) is not None:
-            for heading in body.iter("h1", "h2", "h3", "h4", "h5", "h6"):
-                heading.tag = "heading"
-            part.text, part[:] = body.text, body[:]
     return listed or [
         one for one in root.iterfind("{*}entry") if next(one.iterchildren("{*}summary", "{*}content"), None) is not None
     ]
+
+
+def _members(root: Element) -> list[Element]:
+    """The documents in an element that is named after them: "modsCollection", "MedlineCitationSet", "items"."""
+    members = list(root.iterchildren(etree.Element))
+    name = _SET.sub("", local_name(root)).lower()
+    is_set = len(members) > 1 and name not in _BLOCKS | _DIVISIONS
+    return members if is_set and all(local_name(one).lower() == name for one in members) else []
 
 
 def _name_as_atom(record: Element) -> None:
@@ -302,11 +315,13 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
     Raises:
         DocumentError: its text has no sentences, as that of data and settings.
     """
-    if local_name(root) in _ROOTS_WITHOUT_TEXT or not (local_name(root) in _KNOWN or _has_sentences(root)):
+    name = local_name(root)
+    if name in _ROOTS_WITHOUT_TEXT or not (name in _KNOWN or _has_sentences(root)):
         raise DocumentError(
-            f"it is XML with root <{local_name(root)}> and holds no sentences; known are JATS, TEI, patents, Akoma "
+            f"it is XML with root <{name}> and holds no sentences; known are JATS, TEI, patents, Akoma "
             "Ntoso, USLM and RFC; convert it to one of these, to HTML or to JSON lines"
         )
+    _make_uniform(root)
     title, used = _title(root)
     blocks = Blocks()
     blocks.expect(all_text(root))
@@ -318,26 +333,47 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
             element.tag = "footnote"
         elif local_name(element) != "note" and (element.text or "").strip():
             element.tag = "text"
-    markup.lift(root, _NOTES, _PARAGRAPHS)
+    notes = [one for one in root.iter(etree.Element) if local_name(one) in _NOTES]
+    mixed = {local_name(one) for note in notes for one in [*filter(_has_words, note.iterancestors())][-1:]}
+    markup.lift(root, _NOTES, _PARAGRAPHS | (mixed - _CELLS))
     markup.join_numbers([one for one in root.iter(etree.Element) if local_name(one) in _NUMBERS], _HEADINGS)
-    is_listed = local_name(root) in ("PubmedArticle", "entry")
-    if used is None or local_name(used) == "FRBRname" or is_listed:
+    is_listed = name in ("PubmedArticle", "PubmedBookArticle", "MedlineCitation", "entry")
+    if used is None or local_name(used) == "frbrname" or is_listed:
         blocks.add(title)
     parts = [root]
     if is_listed:
-        parts = [*root.iter("{*}Abstract", "{*}OtherAbstract", "{*}summary", "{*}content")]
+        parts = [*root.iter("{*}abstract", "{*}otherabstract", "{*}summary", "{*}content")]
         markup.leave_outside(root, [used, *parts], reasons.FRONT_MATTER, blocks)
     for part in parts:
         write(part, _grammar(part, used), blocks)
     return blocks.document(doc_id, source, title, metadata)
 
 
+def _make_uniform(root: Element) -> None:
+    """Write names in small letters, whose case differs between formats, and text with tags as elements."""
+    for element in [*root.iter(etree.Element)]:
+        name = local_name(element)
+        is_note = name == "NOTE"  # of Formex: a footnote
+        element.tag = element.tag[: -len(name)] + ("footnote" if is_note else name.lower())
+        text = element.text or ""
+        is_html = element.get("type") == "html" or _MARKUP.search(text)
+        if is_html and not len(element) and name not in _VERBATIM and (page := etree.HTML(text)) is not None:
+            body = page.find("body")
+            for heading in body.iter("h1", "h2", "h3", "h4", "h5", "h6"):
+                heading.tag = "heading"
+            element.text, element[:] = body.text, body[:]
+
+
+def _has_words(element: Element) -> bool:
+    """Whether an element has text of its own, beside that of its parts."""
+    return any((text or "").strip() for text in (element.text, *(child.tail for child in element)))
+
+
 def _has_sentences(root: Element) -> bool:
     n_in_sentences, todo = 0, [root]
     while todo:
         element = todo.pop()
-        is_text = (element.text or "").strip() or any((child.tail or "").strip() for child in element)
-        if not is_text:
+        if not _has_words(element):
             todo.extend(element.iterchildren(etree.Element))
         elif (n_of_element := len(_WORD.findall(all_text(element)))) >= _LEAST_WORDS:
             n_in_sentences += n_of_element
@@ -350,73 +386,96 @@ def _title(root: Element) -> tuple[str, Element | None]:
     places = [place for place in (root.find("{*}front"), root, first) if place is not None]
     candidates = [
         *root.iterfind(".//{http://purl.org/dc/elements/1.1/}title"),
-        *(place.find(f"{{*}}{tag}") for place in places for tag in ("title", "TITLE", "HEAD", "HEADLINE")),
+        *(place.find(f"{{*}}{tag}") for place in places for tag in ("title", "head", "headline")),
         *(element for tag in _TITLES for element in root.iter(f"{{*}}{tag}")),
+        *(one for one in root.iter(etree.Element) if _TITLE.match(local_name(one))),
+        *(one for group in ("titleinfo", "titlestmt") for one in root.iterfind(f".//{{*}}{group}/{{*}}title")),
     ]
     for element in candidates:
-        if element is not None and words(element):
-            lines = [*map(words, element.iter("{*}P"))]  # of Formex
+        if element is not None and words(element) and (local_name(element) != "head" or _has_words(element)):
+            lines = [*map(words, element.iter("{*}p"))]  # of Formex
             return " ".join(lines) or words(element), element
-    for name in root.iter("{*}FRBRname", "{*}FRBRalias"):
+    for name in root.iter("{*}frbrname", "{*}frbralias"):
         if name.get("value"):
             return name.get("value"), name
     return "", None
 
 
 def _metadata(root: Element) -> dict[str, MetadataValue]:
-    """Fields that the formats of law and of RFCs name."""
+    """Fields that many formats name."""
+    elements = [one for one in root.iter(etree.Element) if _DATE.match(local_name(one))] or [*root.iter("{*}updated")]
+    values = ({**one.attrib, "": _date_of(one) or words(one)} for one in elements)
     dates = [
-        value
-        for date in root.iter("{*}FRBRdate", "{*}date", "{*}docDate", "{*}PubDate", *_ATOM_DATES)
-        if (value := date.get("date") or _date_of(date) or words(date))
+        *filter(None, (iso_date(one.get("date") or one.get("Date") or one.get("ISO") or one[""]) for one in values))
     ]
-    years = [int(match.group()) for date in dates if (match := re.search(r"\b(?:1[5-9]|20)\d\d\b", date))]
-    names = [
-        one.get("fullname")
-        or " ".join(filter(None, (one.get("initials"), one.get("surname"))))
-        or words(one.find("{*}organization"))
-        for one in root.iterfind("{*}front/{*}author")
+    authors = [
+        one
+        for one in root.iter("{*}author", "{*}creator")
+        if (parent := one.getparent()) is not None and (parent is root or local_name(parent) in _OF_AUTHORS)
+        if not any(_REASONS.get(local_name(above)) == reasons.REFERENCES for above in one.iterancestors())
     ]
-    for one in root.iter("{*}Author"):  # of PubMed and Springer
-        parts = (words(one.find(f".//{{*}}{part}")) for part in _NAMES)
-        names.append(" ".join(filter(None, parts)))
-    names += [one_line(all_text(one)) for path in _PEOPLE for one in root.iterfind(path)]
-    numbers = root.iter("{*}cite", "{*}docNumber", "{*}legis-num")
+    authors = authors or [*root.iterfind(".//{http://purl.org/dc/elements/1.1/}creator")]
+    numbers = root.iter("{*}cite", "{*}docnumber", "{*}legis-num")
     fields: dict[str, MetadataValue] = {
-        "authors": [name for name in names if name],
-        "number": root.get("number") or next(map(words, numbers), ""),
-        "court": next((words(one) for one in root.iter("{*}court", "{*}courtType") if words(one)), ""),
-        "id": words(root.find("{*}id" if local_name(root) == "entry" else "{*}DOCNO")),
-        "pmid": words(root.find("{*}MedlineCitation/{*}PMID")),
-        "journal": words(root.find(".//{*}Journal/{*}Title")),
-        "date": (iso_date(dates[0]) or dates[0]) if dates else "",
-        "year": years[0] if years else None,
+        "authors": [*filter(None, map(_person, authors))],
+        "number": root.get("number") or next(map(words, numbers), "") or root.get("docName"),
+        "court": next((words(one) for one in root.iter("{*}court", "{*}courttype") if words(one)), ""),
+        "id": words(root.find("{*}id" if local_name(root) == "entry" else "{*}docno")),
+        "pmid": words(next(root.iter("{*}pmid"), None)),
+        "journal": words(root.find(".//{*}journal/{*}title")),
+        "date": dates[0] if dates else "",
+        "year": int(dates[0][:4]) if dates else None,
     }
     return {field: value for field, value in fields.items() if value}
 
 
+def _person(author: Element) -> str:
+    """The name of an author, without the address."""
+    given, family = (
+        next((name for tag in tags if (name := words(next(author.iter(f"{{*}}{tag}"), None)))), "")
+        for tags in (_GIVEN, _FAMILY)
+    )
+    whole = (words(author.find(f"{{*}}{tag}")) for tag in _WHOLE)
+    return (
+        author.get("fullname")
+        or " ".join(filter(None, (given or author.get("initials"), family or author.get("surname"))))
+        or next(filter(None, whole), "")
+        or one_line(all_text(author))
+    )
+
+
 def _date_of(date: Element) -> str:
     """A date in parts, which are attributes in RFCs, and elements in PubMed."""
-    return date_of_parts(*(date.get(part.lower()) or words(date.find(f"{{*}}{part}")) for part in _PARTS))
+    return date_of_parts(*(date.get(part) or words(date.find(f"{{*}}{part}")) for part in _PARTS))
 
 
 def _write_attributes(root: Element) -> None:
     """Titles that RFCs of version 2 have as attributes become elements, and so do the texts of references."""
     headed = ("section", "figure", "texttable", "note", "abstract")
     for element in list(root.iter(*(f"{{*}}{tag}" for tag in headed))):
-        title = element.get("title") or ("Abstract" if local_name(element) == "abstract" else "")
+        is_whole = (
+            local_name(element) == "abstract" and element.find("*[@Label]") is None
+        )  # parts have labels in PubMed
+        title = element.get("title") or ("Abstract" if is_whole else "")
         if title and not any(local_name(child) in _HEADINGS for child in element.iterchildren(etree.Element)):
             element.insert(0, _heading_of(title))
-    for element in root.iter("{*}AbstractText"):  # of PubMed
+    for element in root.iter("{*}abstracttext"):  # of PubMed
         if element.get("Label"):
             element.addprevious(_heading_of(element.get("Label")))
     for paragraph in root.iter("{*}t"):
         if paragraph.get("hangText"):
             paragraph.text = f"{paragraph.get('hangText')} {(paragraph.text or '').lstrip()}"
     _mark_lists(root)
+    titled = {one.get("anchor") or markup.attributes(one).get("id"): one.find("{*}title") for one in root.iter("{*}*")}
     for reference in root.iter("{*}xref", "{*}relref", "{*}contact", "{*}eref"):
-        shown = reference.get("fullname") or (f"[{target}]" if (target := reference.get("target")) else "")
-        reference.text = reference.text if words(reference) else shown
+        target, shown = reference.get("target") or reference.get("linkend"), reference.get("derivedContent")
+        is_whole = shown and (reference.get("format") == "counter" or " " in shown)
+        shown = (
+            reference.get("fullname")
+            or words(titled.get(target))
+            or (shown if is_whole else f"[{shown or target or ''}]")
+        )
+        reference.text = reference.text if words(reference) or shown == "[]" else shown
 
 
 def _mark_lists(root: Element) -> None:
@@ -443,8 +502,8 @@ def _mark_lists(root: Element) -> None:
 
 def _mend_numbers(root: Element) -> None:
     """Give numbers of legislation.gov.uk their parentheses, headings what they head, articles of Formex subtitles."""
-    for number in root.iter("{*}Pnumber"):
-        if local_name(number.getparent()) != "P1" and words(number).isalnum():
+    for number in root.iter("{*}pnumber"):
+        if local_name(number.getparent()) != "p1" and words(number).isalnum():
             number.text = f"({words(number)})"
     for heading in [one for one in root.iter(etree.Element) if local_name(one) in _HEADINGS]:
         part, children = heading.getparent(), [] if heading.getparent() is None else [*heading.getparent()]
@@ -455,9 +514,9 @@ def _mend_numbers(root: Element) -> None:
             heading.text = " ".join(filter(None, (*map(words, others), heading.text)))
             heading.tail = part.tail
             part.getparent().replace(part, heading)
-    for subtitle in [*root.iter("{*}STI.ART")]:
+    for subtitle in [*root.iter("{*}sti.art")]:
         before = subtitle.getprevious()
-        if before is not None and local_name(before) == "TI.ART":
+        if before is not None and local_name(before) == "ti.art":
             markup.join_blocks(before, subtitle)
 
 
@@ -467,17 +526,25 @@ def _heading_of(title: str) -> Element:
     return heading
 
 
-def _grammar(root: Element, title: Element | None) -> Grammar:
-    """The meaning of the tags of a tree, by where they stand."""
-    inside, alone = Counter[str](), Counter[str]()
+def _tags(root: Element) -> tuple[frozenset[str], frozenset[str]]:
+    """The tags of blocks, by where they stand, and those of which one ends where the next begins, as words do."""
+    inside, alone, apart = Counter[str](), Counter[str](), set[str]()
     todo = [(root, False)]
     while todo:
         element, is_inside = todo.pop()
         children = list(element.iterchildren(etree.Element))
-        is_inside |= any((text or "").strip() for text in (element.text, *(child.tail for child in children)))
-        (inside if is_inside else alone).update(map(local_name, children))
+        is_inside |= _has_words(element)
+        names = [*map(local_name, children)]
+        (inside if is_inside else alone).update(names)
+        apart.update(a for a, b, child in zip(names, names[1:], children, strict=False) if a == b and not child.tail)
         todo += [(child, is_inside and local_name(child) not in _BLOCKS) for child in children]
     blocks = {tag for tag, n_alone in alone.items() if tag not in _INLINE and n_alone > 4 * inside[tag]} | _BLOCKS
+    return frozenset(blocks), frozenset(apart - _INLINE)
+
+
+def _grammar(root: Element, title: Element | None) -> Grammar:
+    """The meaning of the tags of a tree, by where they stand."""
+    blocks, apart = _tags(root)
     sections = {
         local_name(a.getparent())
         for a in root.iter(etree.Element)
@@ -494,7 +561,8 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
             for other in parent.iterchildren(etree.Element)
             if other is not element and markup.n_words(other) > 0
         )
-        if not is_of_text or markup.n_words(element) > 40 or local_name(parent) in _CAPTIONED:
+        is_caption = local_name(parent) in _CAPTIONED and local_name(parent.getparent()) not in _FRONTS
+        if not is_of_text or markup.n_words(element) > 40 or is_caption:
             return None
         number = next((words(one) for one in parent.iterchildren(etree.Element) if local_name(one) in _NUMBERS), "")
         level = sum(local_name(above) in sections for above in element.iterancestors())
@@ -502,18 +570,20 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
 
     def left_out(element: Element) -> str | None:
         tag = local_name(element)
-        if tag in _NUMBERS and element.getnext() is not None and local_name(element.getnext()) in _HEADINGS:
+        if tag in _NUMBERS and element.getnext() is not None and heading(element.getnext()) is not None:
             return ""
-        if tag in _OF_THE_FRONT and local_name(element.getparent()) in ("front", "info"):
+        if tag in _OF_THE_FRONT and local_name(element.getparent()) in _FRONTS:
             return reasons.FRONT_MATTER
+        if element.get("conref") and not words(element):  # of DITA: what another file says
+            return reasons.FILES
         if (
             tag == "head"
             and element.getparent() is not None
             and markup.n_words(element.getparent()) > markup.n_words(element)
         ):
             return None
-        tag = element.get("role") if tag == "emphasis" else tag  # of DocBook
-        return None if element is title else _REASONS.get(tag)
+        reason = None if element is title else _REASONS.get(tag)
+        return None if reason == reasons.FIGURES and words(element) else reason
 
     return Grammar(
         blocks=frozenset(blocks - {"li", "item"} - _ROWS - _CELLS - _VERBATIM),
@@ -525,10 +595,12 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         heading=heading,
         left_out=left_out,
         is_raised=lambda element: (
-            local_name(element) in ("sup", "superscript", "SU", "footnotemark") or element.get("class") == "footnoteRef"
+            local_name(element) in ("sup", "superscript", "su", "superior", "footnotemark")
+            or element.get("class") == "footnoteRef"
+            or _SUP.match(element.get("TYPE") or element.get("rend") or "") is not None
         ),
         sections=frozenset(sections),
-        words=frozenset(["cref"]),
+        words=apart | {"cref"},
         ordered=_ordered,
         tex=lambda element: markup.tex_text(element.text or "") if local_name(element) == "tex-math" else "",
     )

@@ -93,6 +93,10 @@ def word_run(text: str, properties: str = "") -> str:
             ("a.tei", tei("<p>The toll is <del>ten</del> twenty pence.</p>")),
             ("a.xml", "<akomaNtoso><act><body><p>The toll is <del>ten</del> twenty pence.</p></body></act>"
              "</akomaNtoso>"),
+            *(("a.xml", f"<doc><p>The toll is <i {gone}>ten</i><i>twenty</i> pence.</p></doc>") for gone in (
+                "changed='deleted'", "revisionflag='deleted'", "status='deleted'", "role='strikethrough'",
+                "style='color:red;text-decoration:line-through'")),
+            ("a.tei", tei("<p>The toll is <seg rend='struck'>ten</seg> twenty pence.</p>")),
         )),
         *((name, data, "silt^12 was 10^5", {}) for name, data in (
             ("a.docx", word_of("<w:p>" + word_run("silt") + word_run("12", '<w:vertAlign w:val="superscript"/>')
@@ -104,7 +108,8 @@ def word_run(text: str, properties: str = "") -> str:
             ("a.tex", latex(r"silt\textsuperscript{12} was $10^5$")),
             ("a.xml", "<us-patent-grant><description><p>silt<sup>12</sup> was 10<sup>5</sup></p></description>"
                       "</us-patent-grant>"),
-            ("a.xml", "<book><para>silt<sup>12</sup> was 10<sup>5</sup></para></book>"),
+            *(("a.xml", f"<book><para>silt<{tag}>12</{tag.split()[0]}> was 10<sup>5</sup></para></book>") for tag in (
+                "sup", "Superior", "HT TYPE='SUP'")),
         )),
     ],
 )  # fmt: skip
@@ -284,11 +289,36 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
         ("a.xml", "<book><info><title>Eels</title></info><chapter><title>One</title><para>The eels <em>hide"
                   "</em> in mud."
                   "</para></chapter></book>", "Eels", ["One\n\nThe eels hide in mud."], {}),
+        ("a.xml", "<topic><title>Locks</title><prolog><author>Ann Vane</author><critdates><created date='2019-07-04'/>"
+                  "</critdates></prolog><body><p>Choose <m><c>File</c><c>Open</c></m><fn>A note.</fn> "
+                  "now<indexterm>gate"
+                  "</indexterm>.</p><p conref='x'/><simpletable><strow><stentry>Goole</stentry><stentry>3</stentry>"
+                  "</strow></simpletable><fig><title>A gate</title><image><alt>oak</alt></image></fig></body></topic>",
+         "Locks", ["Locks\n\nChoose File Open now.\n\nA note.\nGoole | 3\n\nA gate\n\noak"],
+         {"authors": ["Ann Vane"], "date": "2019-07-04", "left_out_contents_words": 1, "left_out_missing_files": 1}),
+        ("a.xml", "<book xmlns:xi='http://www.w3.org/2001/XInclude'><info><title>Eels</title><author><personname>"
+                  "<firstname>Ann</firstname><surname>Vane</surname></personname><orgname>Lab</orgname></author></info>"
+                  "<chapter xml:id='c'><title>One</title><para>The eels hide, see <xref linkend='c'/>.</para><note>"
+                  "<title>Care</title><para>Wet.</para></note><xi:include href='b'/></chapter></book>", "Eels",
+         ["One\n\nThe eels hide, see One.\n\nCare\n\nWet."], {"authors": ["Ann Vane"], "left_out_missing_files": 1}),
+        ("a.xml", "<rfc docName='draft-x'><front><title>Locks</title></front><middle><section><name>Flow</name><t>See "
+                  "<xref target='g' format='counter' derivedContent='1.2'/> and <xref target='r' "
+                  "derivedContent='RFC1'/>."
+                  "</t></section></middle></rfc>", "Locks", ["Flow\n\nSee 1.2 and [RFC1]."], {"number": "draft-x"}),
+        ("a.xml", "<rootTag><Award><AwardTitle>Silt</AwardTitle><AwardDate>2019-07-04</AwardDate><Text>It "
+         "&lt;b&gt;fills"
+                  "&lt;/b&gt; locks.&lt;br/&gt;It leaks in May.</Text></Award></rootTag>", "Silt",
+         ["Silt\n\n2019-07-04\n\nIt fills locks.\nIt leaks in May."], {"date": "2019-07-04"}),
+        ("a.xml", "<FictionBook><description><title-info><author><first-name>Ann</first-name></author><book-title>Locks"
+                  "</book-title></title-info></description><body><section><title><p>Gates</p></title><p>They "
+                  "are old and "
+                  "leak.</p></section></body></FictionBook>", "Locks", ["Gates\n\nThey are old and leak."], {}),
         ("a.xml", "<doc><absatz>Die Aale leben <fett>hier</fett> gern.</absatz><absatz>Otter auch.</absatz></doc>", "a",
          ["Die Aale leben hier gern.\n\nOtter auch."], {}),
     ],
     ids=["st96", "wipo", "reissue", "judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps",
-         "canceled", "elsevier", "springer", "pubmed", "book", "unknown"],
+         "canceled", "elsevier", "springer", "pubmed", "book", "dita", "docbook", "draft", "award",
+         "fiction", "unknown"],
 )  # fmt: skip
 def test_formats_of_law_and_patents(
     name: str, data: str, title: str, present: Sequence[str], fields: dict[str, object]

@@ -223,6 +223,10 @@ _BOOK_META = (
         ("<DIV5><HEAD>PART 3—WEIRS</HEAD><DIV8><HEAD>§ 3.1 Scope.</HEAD><P>(a) This covers weirs.</P><P>(b) <I>Terms."
          "</I> A weir is a dam.</P></DIV8></DIV5>", "PART 3—WEIRS",
          "PART 3—WEIRS § 3.1 Scope. (a) This covers weirs. (b) Terms. A weir is a dam.", "§ 3.1 Scope."),
+        ("<DLPSTEXTCLASS><HEADER><TITLESTMT><TITLE>Title 33: "
+         "Navigation</TITLE></TITLESTMT></HEADER><TEXT><DIV8><HEAD>§ 3.1 "
+         "Scope.</HEAD><P>This covers weirs.</P></DIV8></TEXT></DLPSTEXTCLASS>", "Title 33: Navigation",
+         "Title 33: Navigation § 3.1 Scope. This covers weirs.", "§ 3.1 Scope."),
         ("<RULE><PREAMB><SUBJECT>On weirs</SUBJECT></PREAMB><SUPLINF><HD SOURCE='HED'>INFORMATION:</HD>"
          "<HD SOURCE='HD1'>I. Background</HD><P>Weirs are old.<SU>1</SU> They leak.</P></SUPLINF></RULE>", "On weirs",
          "On weirs INFORMATION: I. Background Weirs are old.^1 They leak.", "I. Background"),
@@ -233,6 +237,17 @@ _BOOK_META = (
          "<ARTICLE><TI.ART>Article 1</TI.ART><STI.ART>Scope</STI.ART><PARAG><NO.PARAG>1.</NO.PARAG><ALINEA>It covers "
          "weirs<NOTE><P>OJ L 1.</P></NOTE> in rivers.</ALINEA></PARAG></ARTICLE></ACT>", "REGULATION on weirs",
          "REGULATION on weirs Article 1 Scope 1. It covers weirs in rivers. OJ L 1.", "Article 1 Scope"),
+        ("<ACT><TITLE><TI><P>On weirs</P></TI></TITLE><VISA>Having regard to the Treaty<NOTE><P>OJ C "
+         "1.</P></NOTE>, and:"
+         "</VISA><ARTICLE><TI.ART>Article "
+         "1</TI.ART><LIST><ITEM><NP><NO.P>(a)</NO.P><TXT>weirs;</TXT></NP></ITEM></LIST>"
+         "</ARTICLE></ACT>", "On weirs", "On weirs Having regard to the Treaty, and: OJ C 1. Article 1 (a) weirs;",
+         ""),
+        ("<dokumente><norm><metadaten><jurabk>WehrG</jurabk><enbez>§ "
+         "1</enbez><titel>Anwendung</titel></metadaten><textdaten><P>Es "
+         "gilt nicht für "
+         "<DL><DT>1.</DT><DD><LA>Brücken und</LA></DD><DT>2.</DT><DD><LA>Stege.</LA></DD></DL></P></textdaten></norm>"
+         "</dokumente>", "a", "WehrG § 1 Anwendung Es gilt nicht für 1. Brücken und 2. Stege.", ""),
         ("<akomaNtoso><judgment><header><p>Between: <party>Vane</party></p></header><judgmentBody><decision><paragraph>"
          "<num>1.</num><content><p>It holds.</p></content></paragraph><crossHeading>Conclusion</crossHeading>"
          "<paragraph><p>The appeal is allowed with costs of it.</p></paragraph></decision></judgmentBody></judgment>"
@@ -243,7 +258,7 @@ _BOOK_META = (
          "</p></content></paragraph></decision></judgmentBody></judgment></akomaNtoso>", "a",
          "1. It leaks. II. Law 2. It holds.", "II. Law"),
     ],
-    ids=["ecfr", "federal-register", "uk", "formex", "judgment", "heading-alone"],
+    ids=["ecfr", "ecfr-part", "federal-register", "uk", "formex", "visa", "german", "judgment", "heading-alone"],
 )  # fmt: skip
 def test_headings_and_numbers_of_laws(data: str, title: str, text: str, heading: str) -> None:
     document = document_of("a.xml", data)
@@ -277,6 +292,27 @@ def test_answers_of_services_are_the_records_inside_of_them(
     assert [document.title for document in found] == titles
     assert " ".join(found[0].text.split()) == text
     assert found[0].metadata["authors"] == _AUTHORS["authors"]
+
+
+@pytest.mark.parametrize(
+    ("name", "member"),
+    [
+        ("modsCollection", "<mods><titleInfo><title>{}</title></titleInfo><abstract>It fills locks in "
+         "May.</abstract></mods>"),
+        ("MedlineCitationSet", "<MedlineCitation><Article><ArticleTitle>{}</ArticleTitle><Abstract><AbstractText>It "
+         "fills locks in May.</AbstractText></Abstract></Article></MedlineCitation>"),
+        ("items", "<item><title>{}</title><text>It fills locks in May.</text></item>"),
+        ("PubmedArticleSet", "<PubmedBookArticle><ArticleTitle>{}</ArticleTitle><Abstract><AbstractText>It "
+         "fills locks in "
+         "May.</AbstractText></Abstract></PubmedBookArticle>"),
+    ],
+)  # fmt: skip
+def test_the_members_of_a_set_are_several_documents(name: str, member: str) -> None:
+    found = documents_of("a.xml", f"<{name}>{member.format('Silt')}{member.format('Eels')}</{name}>")
+    assert [one.title for one in found] == ["Silt", "Eels"]
+    assert all("It fills locks in May." in one.text for one in found)
+    chapters = "<chapter><title>One</title><p>It fills locks.</p></chapter>" * 2
+    assert len(documents_of("a.xml", f"<chapters>{chapters}</chapters>")) == 1
 
 
 def test_a_feed_of_arxiv_is_several_documents() -> None:
