@@ -47,7 +47,7 @@ def _field(parameter: Parameter, settings: Mapping[str, object]) -> tuple[Any, A
     if parameter.name == "where":
         kind = Filter
     elif about.choices:
-        kind = Literal[about.choices]
+        kind = Literal[tuple(map(str, about.choices))]  # errors show members of an enumeration as Python does
         if parameter.kind is float:
             kind = Annotated[float, Field(ge=about.least, le=most)] | kind
     if parameter.kind is tuple:

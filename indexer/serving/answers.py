@@ -82,10 +82,12 @@ def refusal_of(error: Exception, folder: Path) -> Refusal:
         return error
     for kind, (status, code, usual) in _OF_CLIENTS.items():
         if isinstance(error, kind):
-            text = str(error).replace(str(folder.resolve()), "the index").replace(str(folder), "the index")
+            text = str(error).replace(str(folder.resolve()), str(folder))
             message, _, next_step = text.rpartition("; ")
+            message = (message or text).replace(str(folder), "the index")
+            next_step = next_step.replace(str(folder), "INDEX") if "; " in text else usual
             headers = {"Retry_After": str(RETRY_SECONDS)} if status == 503 else {}
-            return Refusal(status, code, message or text, next_step if message else usual, **headers)
+            return Refusal(status, code, message, next_step, **headers)
     if isinstance(error, RecursionError):
         return Refusal(400, "bad_request", "the request is nested too deeply", "nest its values less")
     if isinstance(error, UnicodeEncodeError):  # JSON can write half of a pair of surrogates

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -35,6 +36,9 @@ from indexer.serving.work import few_arenas
 _N_SHOWN = 3  # faults of a request that an error lists
 _HTTP_CODES = {400: "bad_request", 404: "no_such_path", 405: "method_not_allowed"}
 _DESCRIBED = "see GET /openapi.json"
+_NO_JSON = (
+    "the body is not JSON in UTF-8 without compression, or is nested too deeply, or has a number of too many digits"
+)
 
 
 def create_app(service: Service, stop: Callable[[], None] = lambda: None) -> FastAPI:
@@ -170,7 +174,8 @@ def _add_errors(app: FastAPI, service: Service) -> None:
     @app.exception_handler(HTTPException)
     async def refused(_request: Request, error: HTTPException) -> Response:
         code = _HTTP_CODES.get(error.status_code, "refused")
-        return Refusal(error.status_code, code, str(error.detail), _DESCRIBED).response()
+        message = _NO_JSON if error.detail == "There was an error parsing the body" else str(error.detail)
+        return Refusal(error.status_code, code, message, _DESCRIBED).response()
 
     @app.exception_handler(Refusal)
     @app.exception_handler(Exception)
@@ -189,7 +194,7 @@ def _fault(item: Mapping[str, Any]) -> str:
             return f"it is not JSON: {item['ctx']['error']}"
         case "model_attributes_type" | "dict_type":
             return "it must be a JSON object, sent with Content-Type: application/json"
-    return str(item["msg"]).removeprefix("Value error, ").replace("Input should be", "it must be")
+    return re.sub(r"^(Input|String|List) should", "it must", str(item["msg"]).removeprefix("Value error, "))
 
 
 def _add_description(app: FastAPI) -> None:

@@ -16,11 +16,13 @@ import jsonschema
 import pytest
 from starlette.testclient import TestClient
 
+from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.readers import read_document
 from engine.report.contract import envelope, result_schema
 from engine.search.request import Mode, Request
 from engine.text.document import Document
+from indexer.serving.answers import refusal_of
 from indexer.serving.settings import MAX_BYTES
 from longmatch.sources import query_document
 
@@ -160,6 +162,13 @@ def test_documents_are_listed_in_pages_and_come_with_sections_and_text(client: T
         (b'{"text": "one", "k": true}', 422, "invalid_request", None),
         (b'{"text": "one", "k": 100000}', 422, "invalid_request", None),
         (b'{"text": "one", "k": 3, "mode": "novelty"}', 400, "bad_query", "k is for rankings of documents"),
+        (b'{"text": "one", "mode": "x"}', 422, "invalid_request",
+         "body.mode: it must be 'similar', 'containment' or 'novelty'"),
+        (b'{"text": "one", "without": [""]}', 422, "invalid_request",
+         "body.without.0: it must have at least 1 character"),
+        (b'{"text": "\xff"}', 400, "bad_request",
+         "the body is not JSON in UTF-8 without compression, or is nested too deeply, "
+         "or has a number of too many digits"),
         (b'{"text": "one", "txt": 1}', 422, "invalid_request", "body.txt: there is no such field"),
         (b'{"text": "\\ud800"}', 422, "invalid_request", None),
         (b'{"doc_id": "\\ud800"}', 422, "invalid_request", None),
@@ -180,6 +189,12 @@ def test_a_bad_search_is_refused_with_the_field_and_its_fault(
 ) -> None:
     response = client.post("/v1/search", content=body, headers={"content-type": "application/json"})
     assert refused(response, status, code) == message or message is None
+
+
+def test_an_error_names_no_folder_of_the_server() -> None:
+    error = IndexMismatch("/data/x.lm holds words alone; add vectors: longmatch index /data/x.lm")
+    refusal = refusal_of(error, Path("/data/x.lm"))
+    assert (refusal.message, refusal.next_step) == ("the index holds words alone", "add vectors: longmatch index INDEX")
 
 
 @pytest.mark.parametrize(
