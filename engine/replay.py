@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,6 +16,7 @@ from engine.errors import DocumentError, QueryError
 from engine.index import Index
 from engine.report.contract import VERSION
 from engine.search.request import Request
+from engine.text.cleaning import safe
 from engine.text.document import Document
 from engine.text.segmentation import Section
 
@@ -200,7 +202,7 @@ def differences_text(differences: Differences) -> str:
     """Differences as lines for a terminal."""
     if differences.is_equal:
         lines = [f"equal: {differences.query}: {differences.n_hits} hits with the same ranks, scores and parts"]
-        return "\n".join([*lines, *(f"       {reason}" for reason in differences.reasons)])
+        return "\n".join(map(safe, [*lines, *(f"       {reason}" for reason in differences.reasons)]))
     lines = [f"different: {differences.query}: {len(differences.changes)} of {differences.n_hits} hits"]
     lines += [f"       {reason}" for reason in differences.reasons]
     for change in differences.changes:
@@ -212,7 +214,7 @@ def differences_text(differences: Differences) -> str:
             pair = f"{cause.query_section} -> {cause.target_section}" if cause.query_section else "other section pairs"
             difference = f"{cause.after - cause.before:+.4f}"
             lines.append(f"            {difference}  {pair}  ({cause.before:.4f} -> {cause.after:.4f})")
-    return "\n".join(lines)
+    return "\n".join(map(safe, lines))
 
 
 def _rank(rank: int | None) -> str:
@@ -233,8 +235,8 @@ def recorded_results(path: Path) -> list[dict[str, Any]]:
         results = _parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DocumentError(f"{path} cannot be read ({error.strerror}); name a file of results") from error
-    except ValueError as error:
-        raise DocumentError(f"{path} is not JSON ({error}); {_WRITE}") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise DocumentError(f"{path} is not JSON of results ({error}); {_WRITE}") from error
     for result in results:
         version = result.get("schema") if isinstance(result, dict) else None
         if version != VERSION:
@@ -243,6 +245,19 @@ def recorded_results(path: Path) -> list[dict[str, Any]]:
 
 
 _WRITE = "write results: longmatch query INDEX DOCUMENT --format json -o FILE"
+
+
+@contextmanager
+def as_written() -> Iterator[None]:
+    """Refuse a result that was edited: a value is missing, or of another type.
+
+    Raises:
+        DocumentError: `longmatch query` wrote no such result.
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DocumentError(f"a result is not as it was written ({type(error).__name__}: {error}); {_WRITE}") from error
 
 
 def _parsed(text: str) -> list[Any]:
@@ -285,9 +300,10 @@ def replay(index: Index, recorded: Mapping[str, Any], query: Document | None) ->
     Raises:
         QueryError: the document, or the fields of the filter, are not in the index.
     """
-    request = Request.of(**recorded["provenance"]["parameters"])
+    with as_written():
+        request = Request.of(**recorded["provenance"]["parameters"])
     left_out = tuple(name for name in request.without if index.snapshot.position(name) is not None)
     result = index.search(recorded["query"]["id"] if query is None else query, replace(request, without=left_out))
-    return compare_results(
-        recorded, result.to_dict(n_pairs=None), is_there=lambda doc_id: index.snapshot.position(doc_id) is not None
-    )
+    now = result.to_dict(n_pairs=None)
+    with as_written():
+        return compare_results(recorded, now, is_there=lambda doc_id: index.snapshot.position(doc_id) is not None)

@@ -170,8 +170,9 @@ class Watch:
             return
         try:
             state = json.loads(path.read_text(encoding="utf-8"))
-            version, of_index, self._reported = state["schema"], state["index"], state["queries"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            version, of_index = state["schema"], state["index"]
+            self._reported = {query: dict(hits) for query, hits in state["queries"].items()}
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise DocumentError(f"{path} holds no state of longmatch watch; name another file") from error
         if version != _STATE_VERSION or of_index != self._folder:
             raise DocumentError(f"{path} is the state of {of_index} ({version}); name another file for {self._folder}")

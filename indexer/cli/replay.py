@@ -72,18 +72,19 @@ def replay(
         longmatch query papers.lm draft.pdf --format json -o result.json
         longmatch replay result.json
     """
-    from engine.replay import check_replayable, recorded_results, replay
+    from engine.replay import as_written, check_replayable, recorded_results, replay
 
     recorded = recorded_results(file)
-    for record in recorded:
-        check_replayable(record)
-    if log_file is not None:
-        _check_log(log_file, recorded)
+    with as_written():
+        for record in recorded:
+            check_replayable(record)
+        if log_file is not None:
+            _check_log(log_file, recorded)
+        searches = [(index or _folder(record), record, _query(record, document, reading)) for record in recorded]
     differences: list[Differences] = []
-    for folder, records in groupby(recorded, lambda record: index or _folder(record)):
-        queries = [(record, _query(record, document, reading)) for record in records]
+    for folder, of_index in groupby(searches, lambda search: search[0]):
         with opened_index(folder, device) as opened:
-            differences += [replay(opened, record, query) for record, query in queries]
+            differences += [replay(opened, record, query) for _, record, query in of_index]
     _print(differences, as_json)
     if not all(difference.is_equal for difference in differences):
         sys.exit(FAILED)

@@ -46,6 +46,33 @@ def replace_document(folder: Path, name: str) -> None:
     succeed("index", folder / "x.lm", folder / "corpus", "--encode", "none")
 
 
+@pytest.mark.parametrize(
+    "edited",
+    [
+        {"hits": None},
+        {"hits": ["fox.md"]},
+        {"hits": [{"id": "fox.md"}]},
+        {"query": "x"},
+        {"provenance": []},
+        {"provenance": {"index": None, "is_indexed": True, "parameters": {"k": 3}}},
+        {"provenance": {"index": {"path": 5}, "is_indexed": True, "parameters": {"k": 3}}},
+        None,
+    ],
+)
+def test_a_result_that_was_edited_is_refused(folder: Path, edited: dict[str, Any] | None) -> None:
+    path = stored(folder, "--id", "fox.md")
+    envelope = json.loads(path.read_text())
+    envelope["results"] = edited and [envelope["results"][0] | edited]
+    path.write_text(json.dumps(envelope))
+    refused = run("replay", path)
+    assert refused.exit_code == 1 and "write results: longmatch query INDEX DOCUMENT" in refused.stderr
+
+
+def test_a_file_of_nested_brackets_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    assert "deep.json is not JSON of results" in run("replay", tmp_path / "deep.json").stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "jsonl"])
 @pytest.mark.parametrize("sections", ["0", "3"])

@@ -110,7 +110,15 @@ def test_questions_are_kept_apart_and_failures_reported(folder: Path, run: Run) 
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"schema": "longmatch-watch/1", "index": "/other.lm", "queries": {}}']
+    "content",
+    [
+        "",
+        "[" * 100_000,
+        "{}",
+        '{"schema": "longmatch-watch/1", "index": "/other.lm", "queries": {}}',
+        '{"schema": "longmatch-watch/1", "index": "/other.lm", "queries": {"id a": 5}}',
+    ],
+    ids=range(5),
 )
 def test_another_state_is_refused(folder: Path, run: Run, content: str) -> None:
     (folder / "s.json").write_text(content)

@@ -149,6 +149,8 @@ def test_pairs_that_were_not_listed_are_compared_as_a_sum(index: Index, corpus: 
     (cause,) = change.causes
     assert (cause.query_section, cause.after - cause.before) == ("", pytest.approx(0.02))
     assert "+0.0200  other section pairs" in differences_text(compare_results(result.to_dict(n_pairs=1), other))
+    other["hits"][0]["id"] = "a\nequal: forged\x1b"
+    assert "a equal: forged\ufffd" in differences_text(compare_results(result.to_dict(), other))
 
 
 def test_unlisted_sections_of_the_same_heading_are_no_difference(index: Index, corpus: list[Document]) -> None:
