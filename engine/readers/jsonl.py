@@ -391,8 +391,10 @@ def _add_texts(blocks: Blocks, texts: Mapping[str, list[tuple[str, str]]], level
 def _section_list(record: Mapping[str, Any]) -> object:
     """The sections of a record as a list of objects, where they are texts by name, or texts beside their names."""
     sections, names = record["sections"], record.get("section_names")
-    if isinstance(sections, dict) and all(isinstance(text, str) for text in sections.values()):
-        return [{"heading": name, "text": text} for name, text in sections.items()]
+    if isinstance(sections, dict) and all(isinstance(part, str | list | dict) for part in sections.values()):
+        return [
+            {"heading": name} | (part if isinstance(part, dict) else {"text": part}) for name, part in sections.items()
+        ]
     if not isinstance(sections, list) or not all(isinstance(section, str | list) for section in sections):
         return sections
     names = names if isinstance(names, list) and len(names) == len(sections) else [""] * len(sections)

@@ -524,6 +524,9 @@ def _parts_of_object(
 ) -> Iterator[tuple[str, str]]:
     own = next((value[name] for name in _NAMES_OF_SECTIONS if isinstance(value.get(name), str)), "")
     kind = _OPINION.fullmatch(value["type"]) if isinstance(value.get("type"), str) else None
+    if value.get("type") in ("heading", "header", "title", "section_header") and isinstance(value.get("text"), str):
+        yield value["text"], ""
+        return
     own = own or (kind[1] if kind else "")
     if value and all(len(name) == 2 and name.isalpha() for name in value):  # the same text in languages
         value = {"text": value.get("en", next(iter(value.values())))}

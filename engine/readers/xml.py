@@ -57,7 +57,7 @@ _VERBATIM = frozenset(
 )
 _ROWS = frozenset(["tr", "row", "boxhd", "sthead", "strow"])
 _CELLS = frozenset(["td", "th", "entry", "cell", "ent", "ched", "stentry"])
-_NOTES = frozenset(["authorialnote", "footnote", "fn"])
+_NOTES = frozenset(["authorialnote", "footnote", "fn", "sidenote"])
 _PARAGRAPHS = frozenset(["p", "t", "para", "text", "alinea", "txt"])
 _REASONS = {
     **markup.MARKED,
@@ -84,10 +84,11 @@ _ATOM = {
 _GIVEN, _FAMILY = ("forename", "firstname", "givenname", "given-name"), ("lastname", "familyname", "surname")
 _WHOLE = ("personname", "name", "collectivename", "orgname", "organization")
 _OF_AUTHORS = _FRONTS | {"authorgroup", "author-group", "authorlist", "article", "entry", "articleinfo", "bookinfo"}
-_TITLES = ("official-title", "longtitle", "doctitle", "shorttitle", "articletitle", "dc-title", "subject")
-_TITLE = re.compile(
-    "(?!sub|section|short|alt|run|journal|series|part|chapter|j_)[a-z_]+[-_]?title$"
-)  # of any other name
+_TITLES = ("official-title", "longtitle", "doctitle", "shorttitle", "articletitle", "dc-title", "langue", "subject")
+_TITLE = re.compile(  # of any other name
+    "(?!sub|section|short|alt|run|journal|series|part|chapter|j_)[a-z_]+[-_]?title$|tit(?:ulo|olo|re|el)$"
+)
+_PLACES_OF_TITLES = ("titleinfo/{*}title", "titlestmt/{*}title", "title-wrap/{*}full")
 _DATE = re.compile("(?!access|modif|revis|expir|build|valid|end|start).*(?:date|dated|created|issued|published)$")
 _SUP = re.compile("sup", re.IGNORECASE)
 _MARKUP = re.compile(r"</(?:p|b|i|em|strong|div|span|h[1-6]|li|su[bp]|a)>|<(?:br|p)\s*/?>", re.IGNORECASE)
@@ -388,8 +389,8 @@ def _title(root: Element) -> tuple[str, Element | None]:
         *root.iterfind(".//{http://purl.org/dc/elements/1.1/}title"),
         *(place.find(f"{{*}}{tag}") for place in places for tag in ("title", "head", "headline")),
         *(element for tag in _TITLES for element in root.iter(f"{{*}}{tag}")),
-        *(one for one in root.iter(etree.Element) if _TITLE.match(local_name(one))),
-        *(one for group in ("titleinfo", "titlestmt") for one in root.iterfind(f".//{{*}}{group}/{{*}}title")),
+        *(one for one in root.iter(etree.Element) if _TITLE.match(local_name(one)) and not _is_numbered(one)),
+        *(one for path in _PLACES_OF_TITLES for one in root.iterfind(f".//{{*}}{path}")),
     ]
     for element in candidates:
         if element is not None and words(element) and (local_name(element) != "head" or _has_words(element)):
@@ -399,6 +400,12 @@ def _title(root: Element) -> tuple[str, Element | None]:
         if name.get("value"):
             return name.get("value"), name
     return "", None
+
+
+def _is_numbered(element: Element) -> bool:
+    """Whether a number stands beside an element, as beside the title of a section."""
+    siblings = chain(element.itersiblings(etree.Element), element.itersiblings(etree.Element, preceding=True))
+    return any(local_name(one) in _NUMBERS for one in siblings)
 
 
 def _metadata(root: Element) -> dict[str, MetadataValue]:
@@ -568,23 +575,6 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         level = sum(local_name(above) in sections for above in element.iterancestors())
         return HeadingMark(max(1, level) + _depth(element), number)
 
-    def left_out(element: Element) -> str | None:
-        tag = local_name(element)
-        if tag in _NUMBERS and element.getnext() is not None and heading(element.getnext()) is not None:
-            return ""
-        if tag in _OF_THE_FRONT and local_name(element.getparent()) in _FRONTS:
-            return reasons.FRONT_MATTER
-        if element.get("conref") and not words(element):  # of DITA: what another file says
-            return reasons.FILES
-        if (
-            tag == "head"
-            and element.getparent() is not None
-            and markup.n_words(element.getparent()) > markup.n_words(element)
-        ):
-            return None
-        reason = None if element is title else _REASONS.get(tag)
-        return None if reason == reasons.FIGURES and words(element) else reason
-
     return Grammar(
         blocks=frozenset(blocks - {"li", "item"} - _ROWS - _CELLS - _VERBATIM),
         items=frozenset(["li", "item", "listitem"]),
@@ -593,16 +583,37 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         breaks=_BREAKS,
         verbatim=_VERBATIM,
         heading=heading,
-        left_out=left_out,
-        is_raised=lambda element: (
-            local_name(element) in ("sup", "superscript", "su", "superior", "footnotemark")
-            or element.get("class") == "footnoteRef"
-            or _SUP.match(element.get("TYPE") or element.get("rend") or "") is not None
-        ),
+        left_out=lambda element: None if element is title else _left_out(element, heading),
+        is_raised=_is_raised,
         sections=frozenset(sections),
         words=apart | {"cref"},
         ordered=_ordered,
         tex=lambda element: markup.tex_text(element.text or "") if local_name(element) == "tex-math" else "",
+    )
+
+
+def _left_out(element: Element, heading: Callable[[Element], HeadingMark | None]) -> str | None:
+    tag, parent = local_name(element), element.getparent()
+    if tag in _NUMBERS and element.getnext() is not None and heading(element.getnext()) is not None:
+        return ""
+    if parent is not None and tag in _OF_THE_FRONT and local_name(parent) in _FRONTS:
+        return reasons.FRONT_MATTER
+    if element.get("conref") and not words(element):  # of DITA: what another file says
+        return reasons.FILES
+    if parent is not None and tag == "head" and markup.n_words(parent) > markup.n_words(element):
+        return None
+    if parent is not None and tag == "page" and not len(element) and _has_words(parent):  # of print, inside of a text
+        return reasons.RUNNING_HEADS
+    reason = _REASONS.get(tag)
+    return None if reason == reasons.FIGURES and words(element) else reason
+
+
+def _is_raised(element: Element) -> bool:
+    return (
+        local_name(element) in ("sup", "superscript", "su", "superior", "footnotemark")
+        or element.get("class") == "footnoteRef"
+        or _SUP.match(element.get("TYPE") or element.get("rend") or "") is not None
+        or (local_name(element) == "e" and element.get("T") == "51")  # of the Federal Register
     )
 
 

@@ -38,6 +38,7 @@ _MADE_UP_TITLE = re.compile(
     r"|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps))$",
     re.IGNORECASE,
 )
+_TITLE_OF_PATENT = re.compile(r"(?:[(\[]54[)\]]\s*|[A-Z]{2}\d{6,}[A-Z]\d? - )(.+?)(?: - Google Patents)?$")
 _PARAGRAPH = re.compile(r"^[ \t]*+(?:(\[0\d{3}\])|[{\[]?[ \t]*+(¶[ \t]?\d{1,4}))", re.MULTILINE)
 _STAR_PAGE = re.compile(r"\[(\*\d{1,5})\]")
 _TITLE_CHARS = 60  # most characters of a title that is the beginning of the text
@@ -173,7 +174,7 @@ def assemble(
     named = (replace(heading, title=one_line(heading.title)) for heading in headings)
     return Document(
         doc_id=printable(doc_id),
-        title=one_line(title) or printable(stem(source)),
+        title=_TITLE_OF_PATENT.sub(r"\1", one_line(title)) or printable(stem(source)),
         text=text,
         sections=divide(text, named),
         metadata={printable(key): _printable_value(value) for key, value in (metadata or {}).items()}

@@ -197,7 +197,8 @@ _OPINION = re.compile(
 _CAPTION = re.compile(r"\b(?:v|vs|no|nos)\.\s|\b(?:figure|fig|table|plate|exhibit|map)\b", re.IGNORECASE)
 _VERSUS = re.compile(r"(?:v|vs)\.?|versus|against|-+ ?(?:v|vs)\. ?-+", re.IGNORECASE)
 _COURT = re.compile(
-    r"^(?!opinion)(?:.*\b)?(?:court|tribunal)\s+(?:of|for)\b|\b(?:supreme|district|circuit|county|high) court\b"
+    r"^(?!opinion)(?:.*\b)?(?:court|tribunal)\s+(?:of|for)\b"
+    r"|\b(?:supreme|district|circuit|county|high|tax|bankruptcy|superior) court\b"
     r"|^(?:for the )?(?:(?:north|south|east|west)ern |central |middle )?(?:district|county) of [\w ]{3,30}$"
     r"|^(?:for the )?[\w ]{4,20}circuit$|^(?:north|south|east|west)ern division$",
     re.IGNORECASE,

@@ -305,6 +305,16 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
                   "<xref target='g' format='counter' derivedContent='1.2'/> and <xref target='r' "
                   "derivedContent='RFC1'/>."
                   "</t></section></middle></rfc>", "Locks", ["Flow\n\nSee 1.2 and [RFC1]."], {"number": "draft-x"}),
+        ("a.xml", "<standard><front><iso-meta><title-wrap><main>Gates</main><full>Locks: "
+         "gates</full></title-wrap></iso-meta>"
+                  "</front><body><sec><label>1</label><title>Scope</title><p>This covers "
+                  "gates.</p></sec></body></standard>",
+         "Locks: gates", ["1 Scope\n\nThis covers gates."], {}),
+        ("a.xml", "<documento><metadatos><titulo>Ley</titulo></metadatos><texto><p>Esta ley regula las "
+         "presas.</p></texto>"
+                  "</documento>", "Ley", ["Esta ley regula las presas."], {}),
+        ("a.txt", "(54) Kreiselpumpe\n\nSie hebt Wasser.\n", "Kreiselpumpe", [], {}),
+        ("a.html", html("<p>x</p>").replace("T<", "US1234567B2 - Pump - Google Patents<"), "Pump", [], {}),
         ("a.xml", "<rootTag><Award><AwardTitle>Silt</AwardTitle><AwardDate>2019-07-04</AwardDate><Text>It "
          "&lt;b&gt;fills"
                   "&lt;/b&gt; locks.&lt;br/&gt;It leaks in May.</Text></Award></rootTag>", "Silt",
@@ -317,8 +327,8 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
          ["Die Aale leben hier gern.\n\nOtter auch."], {}),
     ],
     ids=["st96", "wipo", "reissue", "judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps",
-         "canceled", "elsevier", "springer", "pubmed", "book", "dita", "docbook", "draft", "award",
-         "fiction", "unknown"],
+         "canceled", "elsevier", "springer", "pubmed", "book", "dita", "docbook", "draft", "standard",
+         "spanish", "inid", "google", "award", "fiction", "unknown"],
 )  # fmt: skip
 def test_formats_of_law_and_patents(
     name: str, data: str, title: str, present: Sequence[str], fields: dict[str, object]

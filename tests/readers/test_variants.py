@@ -87,6 +87,8 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
             "Rin Okabe"}]}}, "Silt Abstract An aim.", _AUTHORS),
         ({"text": [{"heading": "Aim", "text": "One."}, ["Two.", "Three."]]}, "Aim One. Two. Three.", {}),
         ({"text": {"Aim": "One gate.", "End": "Two gates."}}, "Aim One gate. End Two gates.", {}),
+        ({"content": [{"type": "heading", "text": "Aim"}, {"type": "p", "text": "One."}]}, "Aim One.", {}),
+        ({"sections": {"Aim": ["One.", "Two."], "End": {"text": "Three."}}}, "Aim One. Two. End Three.", {}),
         ({"content": {"1.docx": [{"content": "One.", "elements": [{"content": "Two."}]}]}}, "One. Two.", {}),
         ({"sections": [{"name": "Aim", "content": [{"text": "One."}, {"text": "Two."}]}]}, "Aim One. Two.", {}),
         ({"paragraphs": [{"number": 7, "text": "It holds."}, "It stays."]}, "7. It holds. It stays.", {}),
@@ -237,17 +239,22 @@ _BOOK_META = (
          "<ARTICLE><TI.ART>Article 1</TI.ART><STI.ART>Scope</STI.ART><PARAG><NO.PARAG>1.</NO.PARAG><ALINEA>It covers "
          "weirs<NOTE><P>OJ L 1.</P></NOTE> in rivers.</ALINEA></PARAG></ARTICLE></ACT>", "REGULATION on weirs",
          "REGULATION on weirs Article 1 Scope 1. It covers weirs in rivers. OJ L 1.", "Article 1 Scope"),
+        ("<statutesAtLarge><section><num>2.</num><heading>Tolls</heading><content>The toll of the<page>124 "
+         "STAT. 1</page> "
+         "gate is<sidenote><p>Deadline.</p></sidenote> ten m<E "
+         "T='51'>3</E>.</content></section></statutesAtLarge>", "a",
+         "2. Tolls The toll of the gate is ten m^3. Deadline.", "2. Tolls"),
         ("<ACT><TITLE><TI><P>On weirs</P></TI></TITLE><VISA>Having regard to the Treaty<NOTE><P>OJ C "
          "1.</P></NOTE>, and:"
          "</VISA><ARTICLE><TI.ART>Article "
          "1</TI.ART><LIST><ITEM><NP><NO.P>(a)</NO.P><TXT>weirs;</TXT></NP></ITEM></LIST>"
          "</ARTICLE></ACT>", "On weirs", "On weirs Having regard to the Treaty, and: OJ C 1. Article 1 (a) weirs;",
          ""),
-        ("<dokumente><norm><metadaten><jurabk>WehrG</jurabk><enbez>§ "
+        ("<dokumente><norm><metadaten><langue>Wehrgesetz</langue><enbez>§ "
          "1</enbez><titel>Anwendung</titel></metadaten><textdaten><P>Es "
          "gilt nicht für "
          "<DL><DT>1.</DT><DD><LA>Brücken und</LA></DD><DT>2.</DT><DD><LA>Stege.</LA></DD></DL></P></textdaten></norm>"
-         "</dokumente>", "a", "WehrG § 1 Anwendung Es gilt nicht für 1. Brücken und 2. Stege.", ""),
+         "</dokumente>", "Wehrgesetz", "Wehrgesetz § 1 Anwendung Es gilt nicht für 1. Brücken und 2. Stege.", ""),
         ("<akomaNtoso><judgment><header><p>Between: <party>Vane</party></p></header><judgmentBody><decision><paragraph>"
          "<num>1.</num><content><p>It holds.</p></content></paragraph><crossHeading>Conclusion</crossHeading>"
          "<paragraph><p>The appeal is allowed with costs of it.</p></paragraph></decision></judgmentBody></judgment>"
@@ -258,7 +265,9 @@ _BOOK_META = (
          "</p></content></paragraph></decision></judgmentBody></judgment></akomaNtoso>", "a",
          "1. It leaks. II. Law 2. It holds.", "II. Law"),
     ],
-    ids=["ecfr", "ecfr-part", "federal-register", "uk", "formex", "visa", "german", "judgment", "heading-alone"],
+    ids=[
+        "ecfr", "ecfr-part", "federal-register", "uk", "formex", "page", "visa", "german", "judgment", "heading-alone",
+    ],
 )  # fmt: skip
 def test_headings_and_numbers_of_laws(data: str, title: str, text: str, heading: str) -> None:
     document = document_of("a.xml", data)
