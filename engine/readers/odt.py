@@ -178,25 +178,23 @@ def _mark_lists(body: Element, root: Element) -> None:
         levels, counted = styles.get(values.get("style-name", ""), {}), by_id.setdefault(values.get("list-id", ""), {})
         label = _next_label(levels, counted, markup.number_or(values.get("level"), 1), values.get("start-value"))
         paragraph.set(markup.LABEL, words(paragraph.find("{*}number")) or label)
-    last: dict[tuple[str, int], int] = {}  # numbers by style or id of the list, and level
-    counts: dict[Element, int] = {}
+    last: dict[str, dict[int, int]] = {}  # numbers by the style and by the id of a list
+    counts: dict[Element, dict[int, int]] = {}  # of each outermost list
     for one in body.iter("{*}list-header"):
         one.set(markup.LABEL, "")
     for item in body.iter("{*}list-item") if any(styles.values()) else ():
-        lists = list(item.iterancestors("{*}list"))
-        of_lists = [markup.attributes(each) for each in lists]
-        style = next((values["style-name"] for values in of_lists if values.get("style-name")), "")
-        levels = styles.get(style, {})
-        if len(lists) not in levels:
+        lists = [markup.attributes(each) for each in item.iterancestors("{*}list")]
+        *_, outermost = item.iterancestors("{*}list")
+        style = next((values["style-name"] for values in lists if values.get("style-name")), "")
+        if len(lists) not in styles.get(style, {}):
             continue
-        name = of_lists[0].get("continue-list") or (style if of_lists[0].get("continue-numbering") == "true" else "")
-        first = markup.number_or(levels[len(lists)].get("start-value"), 1)
-        following = counts.get(lists[0], last.get((name, len(lists)), first - 1)) + 1
-        number = markup.number_or(markup.attributes(item).get("start-value"), following)
-        for key in (style, of_lists[0].get("id", "")):
-            last[key, len(lists)] = number
-        counts[lists[0]] = number
-        item.set(markup.LABEL, _label(levels, [counts.get(each, 0) for each in reversed(lists)]))
+        if outermost not in counts:
+            own = lists[-1]
+            name = own.get("continue-list") or (style if own.get("continue-numbering") == "true" else "")
+            counts[outermost] = last[style] = last[own.get("id", style)] = last.get(name, {}) if name else {}
+        if local_name(next(item.iterchildren(etree.Element), item)) != "list":  # else it continues one above
+            start = markup.attributes(item).get("start-value")
+            item.set(markup.LABEL, _next_label(styles[style], counts[outermost], len(lists), start))
 
 
 def _mark_headings(body: Element, root: Element) -> None:

@@ -397,6 +397,31 @@ _ODT_LISTS = (
 )
 
 
+def _list(*items: str, at: str = 'text:style-name="L"') -> str:
+    shown = (f"<text:p>{item}</text:p>" if item[0] != "<" else item for item in items)
+    return f"<text:list {at}>{''.join(f'<text:list-item>{item}</text:list-item>' for item in shown)}</text:list>"
+
+
+_SUB = _list("fir", "ash", at="")
+_GOES_ON = 'text:style-name="L" text:continue-'
+
+
+@pytest.mark.parametrize(
+    ("lists", "text"),
+    [
+        (_list("oak") + _list("elm"), "1. oak 1. elm"),
+        (_list(f"<text:p>oak</text:p>{_SUB}", f"<text:p>elm</text:p>{_SUB}"), "1. oak 1.1. fir 1.2. ash 2. elm 2.1. fir 2.2. ash"),
+        (_list("oak", at='text:style-name="L" xml:id="a"') + _list("elm") + _list("yew", at=f'{_GOES_ON}list="a"'),
+         "1. oak 1. elm 2. yew"),
+        (_list(f"<text:p>oak</text:p>{_SUB}") + _list(_list("elm", at=""), "yew", at=f'{_GOES_ON}numbering="true"'),
+         "1. oak 1.1. fir 1.2. ash 1.3. elm 2. yew"),
+    ],
+    ids=["restart", "nested", "continue another", "continue inside"],
+)  # fmt: skip
+def test_lists_of_odt_start_again_unless_they_continue_others(lists: str, text: str) -> None:
+    assert " ".join(document_of("a.odt", odt(lists, _ODT_LEVELS)).text.split()) == text
+
+
 def _field(code: str, result: str) -> str:
     marks = (f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end"))
     begin, separate, end = marks
