@@ -142,6 +142,7 @@ _EDGE_LINES = 2  # at the top and at the bottom of a page; a page number can be 
 _MIN_HEADED_LINES = 4  # a slide of three lines has no running heads of its own
 _MAX_EDGE_LINES = 4  # where heads or feet have several lines
 _MAX_CHARS = 150
+_STAMP_SIZE = 3.0  # times the body size
 _LARGEST = 1.3  # times the body size; a larger line is a heading
 _PAGE_NUMBER_LINE = re.compile(
     r"[-\u2013\u2014\s]*(?:[Pp](?:age|AGE)\s+)?(?:\d{1,4}|[ivxlc]{1,7}|[IVXLC]{2,7})"
@@ -151,7 +152,7 @@ _OF_PAGE = re.compile(
     r"^(?:\d{1,4}|[ivxlc]{1,7})\s+(?=\D)|(?<=[^\d\s])\s+(?:\d{1,4}|[ivxlc]{1,7})$"
 )  # beside the words of a running head
 _PAGE_OF = re.compile(r"\b[Pp](?:age|AGE|\.)\s?(\d{1,4})\b")
-_MAX_DIGITS = 5
+_MAX_DIGITS = 9  # also of the stamps that number the pages of a production
 _ROMAN = re.compile(r"[ivxlc]{1,7}")
 _EdgePlace: TypeAlias = tuple[str, float, int]  # mask, size, height on the page
 _PageNumber: TypeAlias = tuple[bool, int, int]  # is Arabic, number minus index of the page, height on the page
@@ -170,7 +171,12 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
     size = body_size(lines)
     largest = _LARGEST * size
     pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
-    edges = [_edges(page, _MAX_EDGE_LINES) for page in pages if len(page) >= _MIN_HEADED_LINES]
+    stamps = [[line for line in page if line.size > _STAMP_SIZE * size] for page in pages]  # watermarks, and titles
+    edges = [
+        [*_edges(page, _MAX_EDGE_LINES), *stamped]
+        for page, stamped in zip(pages, stamps, strict=True)
+        if len(page) >= _MIN_HEADED_LINES
+    ]
     counts = Counter(mask for edge in edges for mask in {_mask(line) for line in edge})
     enough = max(_MIN_PAGES, len(pages) * _SHARE_OF_PAGES)
     on_many = {mask for mask, n_pages in counts.items() if n_pages >= enough}
@@ -179,8 +185,8 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
     of_two = _on_both(pages[-2:], size) if len(pages) in (2, 3) else frozenset()
     kept: list[Line] = []
     part = ""
-    for page in pages:
-        edge = _edges(page, _MAX_EDGE_LINES) or page
+    for page, stamped in zip(pages, stamps, strict=True):
+        edge = [*(_edges(page, _MAX_EDGE_LINES) or page), *stamped]
         outermost = {id(line) for line in _edges(page, _EDGE_LINES)}
         dropped = {
             id(line)

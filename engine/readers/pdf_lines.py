@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import c_double, c_int, c_void_p, cast, create_string_buffer
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from re import Match
 from statistics import median
@@ -188,9 +189,10 @@ _SHIFT = 0.3  # of a baseline, times the type size
 _SHARE_OF_FULL = 0.7  # of the width of the widest line
 _CELL_GAP = 1.5  # times the type size
 _SHARE_RISING = 0.8
+_UNIT, _MIRRORED = re.compile(r"[()\[\]]|[^\s()\[\]]+"), dict(zip("()[]", ")(][", strict=True))
 _READING, _READING_SIZE = re.compile("[\u3041-\u30ff\u3105-\u312f\\s]+"), 0.65  # times the type below
 _MAX_BASES = 20
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
+_RIGHT_TO_LEFT, _LEFT_TO_RIGHT = re.compile("[\u0590-\u08ff]"), re.compile("[A-Za-z\u00c0-\u058f]")
 _MIN_SIDE_WORDS = 2
 _RAISED_SIZE, _RAISED = 0.85, 0.15  # times the type size
 _HIGH = 0.25  # times the type size: a superscript in whatever type
@@ -506,7 +508,9 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     number = _LEADING_NUMBER.match(text, first - start)
     after_number = start + number.end() if number else first
     last_of_text = max(after_number, start + len(without_note_marks(text)) - 1)
-    shown = expanded(_with_raised_marks(text_page, text, start, with_letters=page == 0).strip())
+    has_both = _RIGHT_TO_LEFT.search(text) is not None and _LEFT_TO_RIGHT.search(text) is not None
+    ordered = _in_order if has_both else partial(_with_raised_marks, with_letters=page == 0)
+    shown = expanded(ordered(text_page, text, start).strip())
     samples = sorted({after_number, (after_number + last) // 2, last_of_text})
     sizes = sorted(_size(text_page, index) for index in samples)
     (left, y), right = _origin(text_page, first), _right(text_page, last)
@@ -531,6 +535,43 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
         stop=last + 1,
         cells=_cells(text_page, text, start, size) if is_bold or page == 0 else (),
     )
+
+
+def _in_order(text_page: _TextPage, text: str, start: int) -> str:
+    """A line of words in both directions as it is read; pdfium leaves words against the direction as they are seen."""
+    words = list(_words_in_sight(text_page, text, start))
+    rights, lefts = (sum(map(len, pattern.findall(text))) for pattern in (_RIGHT_TO_LEFT, _LEFT_TO_RIGHT))
+    against, is_leftward = _RIGHT_TO_LEFT, rights > lefts
+    if is_leftward:
+        words.reverse()
+        against = _LEFT_TO_RIGHT
+    run: list[str] = []
+    ordered: list[str] = []
+    for word in [*words, ""]:
+        is_against = against.search(word) is not None
+        if is_against or (word and not any(map(str.isalpha, word)) and (run or is_leftward)):
+            run.append(word)
+            continue
+        n_behind = next((at for at, one in enumerate(reversed(run)) if against.search(one)), len(run))
+        ordered += [*reversed(run[: len(run) - n_behind]), *run[len(run) - n_behind :], word]
+        run = []
+    return " ".join(ordered)
+
+
+def _words_in_sight(text_page: _TextPage, text: str, start: int) -> Iterator[str]:
+    """The words of a line from left to right; pdfium puts brackets between words in both directions beside others."""
+    places = [(start + unit.start(), start + unit.end() - 1, unit.group()) for unit in _UNIT.finditer(text)]
+    units = sorted((min(_origin(text_page, place)[0] for place in unit[:2]), *unit) for unit in places)
+    word: list[str] = []
+    for number, (_, first, last, unit) in enumerate(units):
+        word.append(unit)
+        right, size = max(_right(text_page, first), _right(text_page, last)), _size(text_page, first)
+        if number + 1 == len(units) or units[number + 1][0] - right >= _WORD_GAP * size:
+            if any(map(_RIGHT_TO_LEFT.search, word)):
+                yield "".join(reversed(word))
+            else:  # its brackets may be mirrored
+                yield re.sub(r"^[)\]]|[(\[]$", lambda sign: _MIRRORED[sign.group()], "".join(word))
+            word = []
 
 
 def _with_raised_marks(text_page: _TextPage, text: str, start: int, *, with_letters: bool) -> str:

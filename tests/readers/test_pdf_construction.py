@@ -449,6 +449,19 @@ def test_words_along_the_margin_or_across_the_page_are_counted(cosine: float, si
     assert "DRAFT" not in document.text and document.metadata["left_out_running_heads"] == 1
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "size", "stamps"),
+    [(250.0, 620.0, 48.0, ["DRAFT"] * 3), (440.0, 30.0, 9.0, [f"TARN0001{page:03}" for page in range(3)])],
+)
+def test_watermarks_and_the_numbers_of_a_production_are_left_out(
+    make_pdf: MakePdf, x: float, y: float, size: float, stamps: list[str]
+) -> None:
+    pages = [[*printed(prose(page, 20), 72, 700), (stamp, x, y, size, False)] for page, stamp in enumerate(stamps)]
+    document = read(make_pdf(pages), "a", "a.pdf")
+    assert document.text.split() == " ".join(" ".join(prose(page, 20)) for page in range(3)).split()
+    assert (document.left_out, document.sections[0].heading) == ({"running_heads": 3}, "")
+
+
 def test_heads_with_small_roman_numbers_are_those_with_other_numbers(make_pdf: MakePdf) -> None:
     heads = ["", "ii THE LOCK", "", "", "2 THE LOCK", "", "4 THE LOCK", "", "6 THE LOCK"]
     pages = [

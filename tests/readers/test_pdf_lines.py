@@ -10,7 +10,7 @@ from engine.errors import DocumentError
 from engine.readers.pdf import read
 from engine.readers.pdf_lines import Line, rejoined
 from tests.readers.made import pdf_bytes
-from tests.readers.made_pdf import HELVETICA, pdf_of_contents, pdf_of_shapes, stream
+from tests.readers.made_pdf import HELVETICA, escaped, pdf_of_contents, pdf_of_shapes, stream
 
 FILLER = [b"and the text goes on in a font of shapes that still says which letters they are"] * 3
 SHAPES = bytes(range(0x21, 0x40))  # codes that are signs and digits
@@ -128,3 +128,23 @@ def test_columns_whose_content_goes_by_rows_are_read_in_turn(content: bytes, fon
     places = [[match.start() for match in re.finditer(pattern, text)] for pattern in patterns]
     assert all(len(found) >= 10 for found in places)
     assert [place for found in places for place in found] == sorted(place for found in places for place in found)
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        ("The word |dcba hgfe| is (old) now.", "The word |efgh abcd| is (old) now."),
+        ("A term |dcba| (hour) and |hgfe|, and more.", "A term |abcd| (hour) and |efgh|, and more."),
+        ("|dcba| Act 12 |hgfe lkji ponm|", "|mnop ijkl efgh| Act 12 |abcd|"),
+    ],
+)
+def test_words_against_the_direction_of_a_line_are_in_order(shown: str, text: str) -> None:
+    """Between bars, small letters stand for Hebrew ones; a font of its own shows them, as in most files."""
+    parts = shown.split("|")
+    content = b"BT 72 700 Td " + b"".join(b"/F%d 10 Tf (%s) Tj " % (1 + at % 2, escaped(part).encode())
+                                          for at, part in enumerate(parts)) + b"ET"  # fmt: skip
+    more = [stream(_LETTERS), HELVETICA, _HEBREW]
+    data = pdf_of_contents([content], HELVETICA, more, fonts=b"/F1 5 0 R /F2 6 0 R")
+    hebrew = {ord(letter): ord(letter) - 0x61 + 0x5D0 for letter in "abcdefghijklmnop"}
+    wanted = "".join(part.translate(hebrew) if at % 2 else part for at, part in enumerate(text.split("|")))
+    assert read(data, "a", "a.pdf").text == wanted
