@@ -32,7 +32,8 @@ _MARKS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
 )
 _GUESSES = [
     "cp1252", "cp1250", "iso8859_2", "cp1251", "iso8859_5", "iso8859_7", "iso8859_9", "cp1257", "iso8859_15", "cp1253",
-    "cp1254", "cp1255", "cp1256", "koi8_r", "cp437", "mac_roman", "cp932", "euc_jp", "gb18030", "big5", "euc_kr",
+    "cp1254", "cp1255", "cp1256", "koi8_u", "cp866", "cp874", "cp437", "mac_roman", "cp932", "euc_jp", "gb18030",
+    "big5", "euc_kr",
 ]  # fmt: skip
 _CONTROLS = bytes(sorted({*range(32), 127} - set(b"\t\n\v\f\r\b\x1b\x1a")))
 _HIGH = bytes(range(128, 256))
@@ -43,7 +44,7 @@ _LATIN_LETTERS = 2  # bytes for one that is not ASCII, at least, in text of Lati
 _SINGLE_BYTE = ("cp1252", "cp1250", "iso8859_2", "cp1254", "mac_roman", "iso8859_15")
 _ODD = re.compile(
     "[\x80-\x9f\ufffd\u02c7\u02d8-\u02dd]|[\u00a2-\u00a6\u00a8-\u00aa\u00ac-\u00af\u00b1-\u00b4\u00b6-\u00ba\u00bc-\u00be\u00d7\u00f7](?=[a-z])"
-    "|(?<=[a-z])[\u00a1\u00a7\u00b6\u00bf\u00a6]|[a-z][\u2020-\u2022\u2030\u02c6\u02dc\u2039][a-z]"
+    "|(?<=[a-z\u00df-\u017f])[\u00a1\u00a7\u00b6\u00bf\u00a6]|[a-z][\u2020-\u2022\u2030\u02c6\u02dc\u2039][a-z]"
 )
 _THORN, _TURKISH, _ICELANDIC = (
     re.compile("[\u00fd\u00fe\u00f0\u00dd\u00de\u00d0]"),
@@ -54,6 +55,9 @@ _CZECH, _NOT_CZECH = re.compile("[řů]"), re.compile("[ąľ]")
 _CARON, _NOT_CARON = re.compile("[čďňř]"), re.compile("ą")  # Croatian, Slovak and Slovene are written without it
 _WESTERN, _NOT_HUNGARIAN = re.compile("[ãçàêñèå]"), re.compile("[õûÕÛ]")
 _USUAL_PAIR = re.compile(rb"[\x91-\x94][\xc0-\xff]|[\xe0-\xff][\x92\x94]|\xab\xa0|\xa0\xbb|\xe7[\xe3\xf5]")  # Western
+_HEBREW_END = re.compile(rb"[\xea\xed\xef\xf3\xf5](?![\xe0-\xfa])")  # the letters that only end words
+_NOT_HEBREW = re.compile(rb"[\xea\xed\xef\xf3\xf5](?=[\xe0-\xfa])|[A-Za-z][\xe0-\xfa]|[\xe0-\xfa][A-Za-z]")
+_LEAST_HEBREW = 12  # letters
 _FEW = 200  # with fewer non-ASCII bytes, statistics are noise
 
 
@@ -77,7 +81,9 @@ def decode(data: bytes, declared: str | None = None) -> str:
         raise DocumentError("it is binary data, not text; give the file the suffix of its format")
     text = next((text for text in _attempts(data, declared) if text is not None), None)
     if text is None:
-        raise DocumentError("its character encoding is not known; convert it to UTF-8")
+        raise DocumentError(
+            f"its character encoding is none of UTF-8, UTF-16, {', '.join(_GUESSES)}; convert it to UTF-8"
+        )
     return clean(text)
 
 
@@ -135,6 +141,8 @@ def _guess(data: bytes) -> str | None:
     sample = _sample_of(data)
     if sample.isascii():
         return None
+    if _is_hebrew(sample):
+        return "cp1255"
     single = _single_byte(sample)
     n_high = len(sample) - len(sample.translate(None, _HIGH))
     if _is_western(sample) or (single != "cp1252" and n_high * _LATIN_LETTERS < len(sample)):
@@ -164,7 +172,7 @@ def _single_byte(sample: bytes) -> str:
 def _n_odd(text: str) -> int:
     """The number of signs and capitals inside words, and of Icelandic letters in text that is not Icelandic."""
     n_capitals = sum(
-        b > "\x7f" and b.isupper() and a.islower() and c.islower()
+        b > "\x7f" and b.isupper() and a.isalpha() and c.islower()
         for a, b, c in zip(text, text[1:], text[2:], strict=False)
     )
     is_turkish = _TURKISH.search(text) is not None and _ICELANDIC.search(text) is None
@@ -176,6 +184,13 @@ def _n_odd(text: str) -> int:
     elif "á" in text and not _WESTERN.search(text):
         n_foreign += len(_NOT_HUNGARIAN.findall(text))
     return len(_ODD.findall(text)) + n_capitals + n_foreign
+
+
+def _is_hebrew(sample: bytes) -> bool:
+    """Whether all letters can be Hebrew, and those that only end words do; statistics take a few words for Russian."""
+    letters = [byte for byte in sample if byte >= 0xC0]
+    are_hebrew = len(letters) >= _LEAST_HEBREW and min(letters) >= 0xE0 and max(letters) <= 0xFA
+    return are_hebrew and _HEBREW_END.search(sample) is not None and _NOT_HEBREW.search(sample) is None
 
 
 def _is_western(sample: bytes) -> bool:

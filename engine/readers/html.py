@@ -66,7 +66,8 @@ _RAISED_STYLE = re.compile(
     r"vertical-align\s*:\s*(?:super|text-top)|position\s*:\s*relative\s*;\s*top\s*:\s*-", re.IGNORECASE
 )
 _MOST_PARTS = 50  # of a heading
-_LINES = ("h1", "h2", "h3", "h4", "h5", "h6", "p", "div", "center", "li", "blockquote", "pre")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_LINES = (*_HEADINGS, "p", "div", "center", "li", "blockquote", "pre")
 _RAISED_CLASS = re.compile(r"(?:^|\s)sup(?:er(?:script)?)?(?:\s|$)", re.IGNORECASE)
 _CENTRED = re.compile(r"text-align\s*:\s*center", re.IGNORECASE)
 _BOLD = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)", re.IGNORECASE)
@@ -174,9 +175,10 @@ def add_page(
         notes = [one for one in outside if not {main, *notes} & {one, *one.iterancestors()} and main not in one.iter()]
         frame = [main, *notes, *root.iter("head", "script", "style", "template")]
         markup.leave_outside(root, frame, reasons.PAGE_FRAME, blocks)
-    pages = [one for one in main.iter("div") if one.get("class") == "ocr_page"]
-    for part in pages or (main, *notes):
-        if pages:
+    pages = [one for one in main.iter("div") if one.get("class") == "ocr_page"]  # of hOCR
+    around = {page.getparent() for page in pages}
+    for part in (*around.pop(), *notes) if len(around) == 1 else pages or (main, *notes):
+        if part.get("class") == "ocr_page":
             blocks.start_page()
         write(part, BOOK_GRAMMAR if is_of_book or part in notes else GRAMMAR, blocks)
     return root
@@ -238,7 +240,7 @@ def _rules(sheets: str) -> Mapping[tuple[str, str], tuple[str, str]]:
 
 def _mark_entries(root: Element, entries: Mapping[str, int]) -> None:
     """Mark lines as headings that the contents of a book name, in a page without headings."""
-    if not entries or next(root.iter("h1", "h2", "h3", "h4", "h5", "h6"), None) is not None:
+    if not entries or next(root.iter(*_HEADINGS), None) is not None:
         return
     entries = dict(entries)
     for element in root.iter("p", "div"):
@@ -258,7 +260,7 @@ def _move_notes(root: Element) -> None:
     for span in [one for one in root.iter("span", "small") if _SIDE_NOTE.search(one.get("class") or "")]:
         if markup.n_words(span) > 1:
             span.tag = "aside"
-    markup.lift(root, frozenset(["aside"]), frozenset(["p", "li"]))
+    markup.lift(root, frozenset(["aside"]), frozenset(["p", "li", *_HEADINGS]))
     for footer in list(root.iter("footer")):
         notes = [one for one in footer.iter("section", "div", "aside", "ol") if _NOTES.search(_names(one))]
         for note in notes:

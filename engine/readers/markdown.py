@@ -228,6 +228,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _PRIVATE_USE = 0xF0000  # stands for a code span while the marks around it are read
 _PICTURE = re.compile(r"!\[[^\[\]\n]{0,500}\](?:\(|\[)")
 _INLINE = (
+    (re.compile(r" ?\[\^[^\]\s]{1,60}\]"), ""),  # the mark of a note
     (re.compile(r"!?\[([^\]]*)\]\([^)]*\)"), r"\1"),
     (re.compile(r"!?\[([^\]]*)\]\[[^\]]*\]"), r"\1"),
     (re.compile(r"\s*\{[#.:][^}]*\}\s*$"), ""),

@@ -116,7 +116,7 @@ _MAX_TAGS = 2_000_000  # lxml needs some 200 bytes for an element, however short
 _NAMED_CHARACTER = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,30});")
 _FORM = re.compile("[1aAiI]")  # of the numbers of a list
 LABEL = "longmatch-label"  # an attribute: the number of an item or a heading that its reader has counted
-NOTE_MARK = re.compile(r"\^?[*\u2020\u2021]$|(?<=[^\W\d_]{3})\^\d{1,2}$")  # behind a title
+NOTE_MARK = re.compile(r"\^?[*\u2020\u2021]$|(?<=[^\W\d_]{3})(?:\^\d{1,2}|\[\d{1,2}\])$")  # behind a title
 _SIGNS = {  # by font: runs of characters from a code on, with blanks where there is none
     font: {start + place: sign for start, signs in runs for place, sign in enumerate(signs) if sign != " "}
     for font, runs in {
@@ -458,7 +458,8 @@ class _Walk:
             before = "".join(self._buffer[max(0, start - 24) : start])[-24:]
             inside = (node, node.getparent(), *node.iterchildren(etree.Element))
             is_link = any(local_name(one) in _LINKS and words(one) == text.strip() for one in inside if one is not None)
-            self._buffer[start:] = [raised(before, text, is_link=is_link)]
+            is_mark = is_link and self._heading is not None and bool(before.strip())  # of a note, behind a title
+            self._buffer[start:] = ["" if is_mark else raised(before, text, is_link=is_link)]
             if not before.strip():  # the number of a note before its text
                 self._buffer[-1], self._is_apart = self._buffer[-1].rstrip(), True
 

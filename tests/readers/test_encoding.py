@@ -22,6 +22,9 @@ WESTERN = "The café is naïve … “quoted”. " * 4
     + [("cp1252", "Le gardien ferme l’écluse — à minuit, « dit-il ». Œuvre déjà finie. " * 60)]
     + [("cp1252", "O guarda não fechou a comporta; a inundação não é rápida, ações e corações. " * 10)]
     + [("iso8859_2", "Příliš žluťoučký kůň úpěl ďábelské ódy u řeky. Šťastný hlídač zavřel vrata. " * 10)]
+    + [("cp866", "Шлюз на реке очень старый, и вода поднимается."), ("cp1255", "מים: השער של הנהר פתוח.")]
+    + [("koi8_u", "Шлюз на річці дуже старий, і вода підіймається."), ("cp874", "ประตูน้ำนี้เก่ามากและน้ำขึ้นทุกเช้า")]
+    + [("mac_roman", "Die Schleuse ist für Käufer größer und schöner.")]
     + [("iso8859_2", "Vrata zapornice čuvar zatvara; šuma, žaba, ćuprija, đak. " * 10)],
 )
 def test_every_usual_encoding_is_detected(encoding: str, text: str) -> None:
@@ -49,7 +52,11 @@ def test_nul_and_lone_surrogates_are_replaced_in_place() -> None:
 
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [(bytes(range(256)) * 10, "binary data, not text"), (b"\xef\xbb\xbfcaf\xe9", "mark of utf-8 but is not utf-8")],
+    [
+        (bytes(range(256)) * 10, "binary data, not text"),
+        (b"\xef\xbb\xbfcaf\xe9", "mark of utf-8 but is not utf-8"),
+        (bytes(range(128, 256)) * 3, "none of UTF-8, UTF-16, cp1252, cp1250"),
+    ],
 )
 def test_bytes_that_are_no_text_are_refused(data: bytes, reason: str) -> None:
     with pytest.raises(DocumentError, match=reason):

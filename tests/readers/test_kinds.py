@@ -749,3 +749,32 @@ def test_a_first_line_in_the_middle_is_the_title(line: str, title: str, headings
         "a.docx", word_of(lines[0] + f"<w:p>{word_run('by Ann Vane')}</w:p>" + "".join(lines[1:]) + _LONG)
     )
     assert (document.title, [section.heading for section in document.sections][-1:]) == (title, headings[1:])
+
+
+_LATEXML = (
+    '<h2>1 Gates<span class="ltx_note ltx_role_footnote"><sup class="ltx_note_mark">1</sup><span class='
+    '"ltx_note_outer"><span class="ltx_note_content"><span class="ltx_tag ltx_tag_note">1</span>A note.</span></span>'
+    "</span></h2>"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "heading"),
+    [
+        ("a.html", html("<h2>Gates <a href='#n'><sup>1</sup></a></h2><p id='n'>A note.</p>"), "Gates"),
+        ("a.html", html("<h1>Gates<a href='#_ftn1'><span>[1]</span></a></h1><p>[1] A note.</p>"), "Gates"),
+        ("a.html", html(_LATEXML), "1 Gates"),
+        ("a.md", "# Gates [^1]\n\n[^1]: A note.\n", "Gates"),
+        ("a.tex", latex(r"\section{Gates\footnote{A note.}} They fall."), "Gates"),
+    ],
+)
+def test_a_note_is_no_part_of_a_heading(name: str, data: str, heading: str) -> None:
+    document = document_of(name, data)
+    assert ([section.heading for section in document.sections], document.text.count("A note.")) == ([heading], 1)
+
+
+def test_words_around_the_pages_of_hocr_are_read() -> None:
+    pages = "".join(f"<div class='ocr_page'><p class='ocr_par'>Page {number}.</p></div>" for number in (1, 2))
+    document = document_of("a.html", html(f"<p>Before.</p>{pages}<p>After.</p>"))
+    assert document.text == "Before.\n\nPage 1.\n\nPage 2.\n\nAfter."
+    assert [document.text[start:][:7] for start in document.pages] == ["Page 1.", "Page 2."]

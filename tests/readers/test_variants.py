@@ -410,7 +410,8 @@ _GOES_ON = 'text:style-name="L" text:continue-'
     ("lists", "text"),
     [
         (_list("oak") + _list("elm"), "1. oak 1. elm"),
-        (_list(f"<text:p>oak</text:p>{_SUB}", f"<text:p>elm</text:p>{_SUB}"), "1. oak 1.1. fir 1.2. ash 2. elm 2.1. fir 2.2. ash"),
+        (_list(f"<text:p>oak</text:p>{_SUB}", f"<text:p>elm</text:p>{_SUB}"),
+         "1. oak 1.1. fir 1.2. ash 2. elm 2.1. fir 2.2. ash"),
         (_list("oak", at='text:style-name="L" xml:id="a"') + _list("elm") + _list("yew", at=f'{_GOES_ON}list="a"'),
          "1. oak 1. elm 2. yew"),
         (_list(f"<text:p>oak</text:p>{_SUB}") + _list(_list("elm", at=""), "yew", at=f'{_GOES_ON}numbering="true"'),
