@@ -22,7 +22,7 @@ from engine.readers import pdf_layout
 from engine.readers.blocks import n_lost
 from engine.readers.fields import authors_of, case_fields, case_name
 from engine.readers.pdf_headings import HeadingLines, OutlineEntry, by_outline, by_type, with_unnumbered
-from engine.readers.pdf_lines import Line, PageLines, lines_of, rejoined
+from engine.readers.pdf_lines import Line, PageLines, lines_of
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large, vocabulary
 from engine.text.document import SCANNED_PAGES, Document, MetadataValue, assemble, is_made_up_title
 from engine.text.segmentation import Heading
@@ -269,7 +269,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         extract = _extract(data)
     _check_text_layer(extract)
     unnumbered = pdf_layout.without_line_numbers(extract.lines)
-    rejoined_lines = rejoined(pdf_layout.with_initials(unnumbered))
+    rejoined_lines = pdf_layout.rejoined(pdf_layout.with_initials(unnumbered))
     lines = pdf_layout.without_running_heads(rejoined_lines) or rejoined_lines
     left_out = {
         reasons.FIGURES: extract.n_pictures,
@@ -437,7 +437,9 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             if not found.n_unreadable:
                 extract.characters.append(text_page.get_text_range())
             extract.turned.extend(found.turned)
-            extract.readings.extend(found.readings)
+            readings = pdf_layout.readings_of(found.lines)
+            extract.readings.extend(line.text for line in found.lines if id(line) in readings)
+            found.lines[:] = [line for line in pdf_layout.top_first(found.lines) if id(line) not in readings]
             if is_vertical:
                 found.lines[:] = [replace(line, text=_BETWEEN_COLUMNS.sub("", line.text)) for line in found.lines]
                 if all(before.y < line.y for before, line in pairwise(found.lines)):

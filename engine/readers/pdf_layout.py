@@ -11,9 +11,18 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import TypeAlias
 
-from engine.readers.pdf_lines import MIN_INITIAL, Line
+from engine.readers.pdf_lines import (
+    MAX_GAP,
+    MAX_OVERLAP,
+    MIN_INITIAL,
+    RAISED_SIZE,
+    SOFT_HYPHEN,
+    WORD_GAP,
+    Line,
+    is_raised,
+)
 from engine.readers.text import CONTENT, STAMP
-from engine.text.cleaning import CUT_NUMBER, hyphen_of, is_unspaced
+from engine.text.cleaning import CUT_NUMBER, hyphen_of, is_unspaced, raised
 from engine.text.headings import is_part_of_opinion, parse, roman_value
 
 _HYPHENS = "-\u00ad\u2010"
@@ -387,7 +396,7 @@ def _without(page: Sequence[Line], chain: Sequence[_Number]) -> Iterable[Line]:
             kept.append(replace(line, text=text, left=line.text_left, text_left=line.text_left))
         elif number is not None and line.trailing is not None:
             text = _AFTER_TEXT.sub("", line.text)
-            kept.append(replace(line, text=text, right=line.trailing.text_right, trailing=None))
+            kept.append(replace(line, text=text, right=line.trailing[0], trailing=None))
     return kept
 
 
@@ -410,7 +419,7 @@ def _numbers(place: int, line: Line) -> Iterator[_Number]:
     if (match := _BEFORE_TEXT.match(line.text)) and line.text_left > line.left:
         yield _Number(place, int(match[1]), len(match[0].rstrip()), line.left, _BEFORE_TEXT)
     if line.trailing is not None and (match := _AFTER_TEXT.search(line.text)):
-        yield _Number(place, int(match[1]), len(match[0].lstrip()), line.trailing.left, _AFTER_TEXT)
+        yield _Number(place, int(match[1]), len(match[0].lstrip()), line.trailing[1], _AFTER_TEXT)
 
 
 def _longest(numbers: Iterable[_Number], page: Sequence[Line], step: int) -> list[_Number]:
@@ -506,3 +515,74 @@ def with_values(lines: Sequence[Line], values: Iterable[Line]) -> list[Line]:
         ]
         merged.insert(behind[-1] + 1 if behind else 0, value)
     return merged
+
+
+_MAX_SHIFT = 0.55  # of the baseline of a superscript, times the type size
+_MOST_JOINED = 1_000  # characters
+_CLOSING = ",.;:)]"
+_READING, _READING_SIZE = re.compile("[\u3041-\u30ff\u3105-\u312f\\s]+"), 0.65  # times the type below
+_MAX_BASES = 20
+_MIN_RISING, _SHARE_RISING = 4, 0.8  # of the lines of a page
+
+
+def rejoined(lines: Iterable[Line]) -> list[Line]:
+    """Join neighbouring lines that share a baseline, with at most the space of a word between them.
+
+    A joined line spans its fragments, and has the baseline and type of the longest.
+    """
+    joined: list[Line] = []
+    longest = 0  # characters of the fragment that gave the last line its type
+    for line in lines:
+        before = joined[-1] if joined else None
+        if before is None or not _continues(before, line):
+            joined.append(line)
+            longest = len(line.text)
+            continue
+        gap = line.left - before.right
+        is_apart = gap >= WORD_GAP * max(before.size, line.size) and line.text[0] not in _CLOSING
+        is_apart = is_apart and not is_unspaced(before.text[-1], line.text[0])
+        is_note = before.is_note or (before.text.isdigit() and before.size < RAISED_SIZE * line.size)
+        is_apart |= is_note and before.text.isdigit()
+        is_mark = not is_apart and is_raised(line.size / before.size, (line.y - before.y) / before.size)
+        following = raised(before.text[-8:], line.text) if is_mark else line.text
+        text = f"{before.text} {following}" if is_apart else before.text + following
+        of_type = line if len(line.text) > longest else before
+        longest = max(longest, len(line.text))
+        joined[-1] = replace(
+            of_type, text=text, left=before.left, right=line.right, text_left=before.text_left, trailing=line.trailing,
+            is_note=is_note,
+        )  # fmt: skip
+    return joined
+
+
+def _continues(before: Line, line: Line) -> bool:
+    size = max(before.size, line.size)
+    return (
+        before.page == line.page
+        and abs(before.y - line.y) < _MAX_SHIFT * size
+        and -MAX_OVERLAP * size <= line.left - before.right <= MAX_GAP * size
+        and before.text[-1] != SOFT_HYPHEN
+        and len(before.text) < _MOST_JOINED
+    )
+
+
+def readings_of(lines: Sequence[Line]) -> set[int]:
+    """The ids of lines of kana in small type, close above other lines."""
+    small = [line for line in lines if _READING.fullmatch(line.text)]
+    found: set[int] = set()
+    by_height = sorted(lines, key=lambda line: line.y) if small else []
+    heights = [line.y for line in by_height]
+    for line in small:
+        lowest = line.y - 1.5 * line.size / _READING_SIZE
+        below = by_height[bisect_right(heights, lowest) : bisect_right(heights, line.y - 1)]
+        for base in below[-_MAX_BASES:]:
+            if line.size <= _READING_SIZE * base.size and line.left < base.right and base.left < line.right:
+                found.add(id(line))
+    return found
+
+
+def top_first(lines: list[Line]) -> list[Line]:
+    """The lines of a page by height, if the content stream has them from the bottom to the top."""
+    n_rising = sum(0 < line.y - before.y < 3 * line.size for before, line in pairwise(lines))
+    is_rising = n_rising >= _MIN_RISING and n_rising >= _SHARE_RISING * (len(lines) - 1)
+    return sorted(lines, key=lambda line: -line.y) if is_rising else lines

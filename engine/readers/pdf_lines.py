@@ -8,8 +8,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import c_double, c_int, c_void_p, cast, create_string_buffer
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from itertools import pairwise
 from re import Match
 from statistics import median
@@ -18,7 +17,7 @@ from typing import Any, TypeAlias
 
 import pypdfium2.raw as pdfium
 
-from engine.text.cleaning import is_unspaced, raised, without_gaps
+from engine.text.cleaning import RIGHT_TO_LEFT, as_read, has_both_directions, is_unspaced, without_gaps
 
 _TextPage: TypeAlias = Any
 
@@ -188,23 +187,13 @@ _CAPITAL, MIN_INITIAL = re.compile(r"(?<!\S)[^\W\d_a-z](?!\S)"), 1.6  # times th
 _SHIFT = 0.3  # of a baseline, times the type size
 _SHARE_OF_FULL = 0.7  # of the width of the widest line
 _CELL_GAP = 1.5  # times the type size
-_SHARE_RISING = 0.8
 _UNIT, _MIRRORED = re.compile(r"[()\[\]]|[^\s()\[\]]+"), dict(zip("()[]", ")(][", strict=True))
-_READING, _READING_SIZE = re.compile("[\u3041-\u30ff\u3105-\u312f\\s]+"), 0.65  # times the type below
-_MAX_BASES = 20
-_RIGHT_TO_LEFT, _LEFT_TO_RIGHT = re.compile("[\u0590-\u08ff]"), re.compile("[A-Za-z\u00c0-\u058f]")
 _MIN_SIDE_WORDS = 2
-_RAISED_SIZE, _RAISED = 0.85, 0.15  # times the type size
+RAISED_SIZE, _RAISED = 0.85, 0.15  # times the type size
 _HIGH = 0.25  # times the type size: a superscript in whatever type
+MAX_GAP, MAX_OVERLAP = 1.0, 0.3  # times the type size; the space between columns is wider
+WORD_GAP = 0.15  # times the type size; a smaller gap is not a space
 _LEAST_GAP = 0.6  # between a text and a number in the margin, times the type size; a space of the text is narrower
-
-
-@dataclass(frozen=True, slots=True)
-class TrailingNumber:
-    """A number at the end of a line, more than a word space after its text; lengths are points."""
-
-    text_right: float  # where the text before it ends
-    left: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +208,11 @@ class Line:
     size: float  # of the type, as it appears
     is_bold: bool
     text_left: float = 0.0  # where the text after a leading number starts; 0 without such a number
-    trailing: TrailingNumber | None = None
+    trailing: tuple[float, float] | None = None  # where text ends before a number in the margin, and where that starts
     is_note: bool = field(default=False, compare=False, repr=False)  # begins with a small number, as notes do
     start: int = field(default=0, compare=False, repr=False)  # its characters, by their indices on the page
     stop: int = field(default=0, compare=False, repr=False)
-    cells: tuple[str, ...] = field(
-        default=(), compare=False, repr=False
-    )  # between wide gaps, on a first page or in bold type
+    cells: tuple[str, ...] = field(default=(), compare=False, repr=False)  # between wide gaps, of few lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +222,6 @@ class PageLines:
     lines: list[Line]
     n_unreadable: int  # characters left out, see `characters_of`
     turned: tuple[str, ...] = ()  # lines left out
-    readings: tuple[str, ...] = ()  # above Han characters, left out
 
 
 def without_note_marks(text: str) -> str:
@@ -255,13 +241,10 @@ def lines_of(text_page: _TextPage, page: int, *, is_laid: bool = False) -> PageL
     if len(upright) < len(turned):
         return PageLines([line for line, _ in rows], n_unreadable)
     stamps = {id(line) for line in turned if not _is_label(text_page, line, upright)}
-    inside = [line for line, _ in rows if id(line) not in stamps]
-    readings = _readings(upright)
     return PageLines(
-        [line for line in _top_first(inside) if id(line) not in readings],
+        [line for line, _ in rows if id(line) not in stamps],
         n_unreadable,
         tuple(line.text for line in turned if id(line) in stamps),
-        tuple(line.text for line in upright if id(line) in readings),
     )
 
 
@@ -271,28 +254,6 @@ def _is_label(text_page: _TextPage, line: Line, upright: Sequence[Line]) -> bool
     left, right = sorted(one.left for one in upright)[few], sorted(one.right for one in upright)[-1 - few]
     is_large = line.size > MIN_INITIAL * median(one.size for one in upright)
     return left < line.left < right and not is_large and not _is_slanted(text_page, line.start)
-
-
-def _readings(lines: Sequence[Line]) -> set[int]:
-    """The ids of lines of kana in small type, close above other lines."""
-    small = [line for line in lines if _READING.fullmatch(line.text)]
-    found: set[int] = set()
-    by_height = sorted(lines, key=lambda line: line.y) if small else []
-    heights = [line.y for line in by_height]
-    for line in small:
-        lowest = line.y - 1.5 * line.size / _READING_SIZE
-        below = by_height[bisect_right(heights, lowest) : bisect_right(heights, line.y - 1)]
-        for base in below[-_MAX_BASES:]:
-            if line.size <= _READING_SIZE * base.size and line.left < base.right and base.left < line.right:
-                found.add(id(line))
-    return found
-
-
-def _top_first(lines: list[Line]) -> list[Line]:
-    """The lines of a page by height, if the content stream has them from the bottom to the top."""
-    n_rising = sum(0 < line.y - before.y < 3 * line.size for before, line in pairwise(lines))
-    is_rising = n_rising >= _MIN_ROWS // 2 and n_rising >= _SHARE_RISING * (len(lines) - 1)
-    return sorted(lines, key=lambda line: -line.y) if is_rising else lines
 
 
 def split_rows(
@@ -376,16 +337,14 @@ def _left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool]]:
     if 2 * sum(is_turned for _, is_turned in rows) > len(rows):
         return rows
     for _ in range(_MAX_COLUMNS):
-        before, rows = rows, _with_one_left_first(rows)
-        if rows is before:
-            break
+        rows = _with_one_left_first(rows)
     return rows
 
 
 def _with_one_left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool]]:
     for at in range(_MIN_SWAPPED, len(rows) - _MIN_SWAPPED + 1):
         before, line = rows[at - 1][0], rows[at][0]
-        if not (line.y > before.y + before.size and line.right < before.left) or _RIGHT_TO_LEFT.search(line.text):
+        if not (line.y > before.y + before.size and line.right < before.left) or RIGHT_TO_LEFT.search(line.text):
             continue
         start, stop = at, at
         edge = min(row.left for row, _ in rows[at - _MIN_SWAPPED : at])
@@ -404,7 +363,7 @@ def _gaps(text_page: _TextPage, line: Line, characters: str) -> list[_Gap]:
     """The spaces of a line that are wider than a word space."""
     places = (line.start + match.start() for match in re.finditer(" ", characters[line.start : line.stop]))
     gaps = [(_right(text_page, place - 1), _origin(text_page, place + 1)[0], place) for place in places]
-    if _RIGHT_TO_LEFT.search(line.text):
+    if RIGHT_TO_LEFT.search(line.text):
         width = text_page.page.get_width()
         ends = ((_origin(text_page, place - 1)[0], _right(text_page, place + 1), place) for _, _, place in gaps)
         gaps = [(width - right, width - left, place) for right, left, place in ends]
@@ -498,7 +457,7 @@ def _runs(text_page: _TextPage, text: str, start: int, *, is_laid: bool) -> Iter
 def _is_elsewhere(text_page: _TextPage, before: int, index: int) -> bool:
     """Whether a character is on another baseline than the one before it, and no script beside it."""
     (left, y), size = _origin(text_page, index), _size(text_page, index)
-    is_beside = -_MAX_OVERLAP * size < left - _right(text_page, before) < _MAX_GAP * size
+    is_beside = -MAX_OVERLAP * size < left - _right(text_page, before) < MAX_GAP * size
     return abs(y - _origin(text_page, before)[1]) > _SHIFT * size and not is_beside
 
 
@@ -508,17 +467,18 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     number = _LEADING_NUMBER.match(text, first - start)
     after_number = start + number.end() if number else first
     last_of_text = max(after_number, start + len(without_note_marks(text)) - 1)
-    has_both = _RIGHT_TO_LEFT.search(text) is not None and _LEFT_TO_RIGHT.search(text) is not None
-    ordered = _in_order if has_both else partial(_with_raised_marks, with_letters=page == 0)
-    shown = expanded(ordered(text_page, text, start).strip())
+    if has_both_directions(text):
+        shown = expanded(as_read(_words_in_sight(text_page, text, start)))
+    else:
+        shown = expanded(_with_raised_marks(text_page, text, start, with_letters=page == 0).strip())
     samples = sorted({after_number, (after_number + last) // 2, last_of_text})
     sizes = sorted(_size(text_page, index) for index in samples)
     (left, y), right = _origin(text_page, first), _right(text_page, last)
-    if right < left and _RIGHT_TO_LEFT.search(shown):  # as if it ran from left to right
+    if right < left and RIGHT_TO_LEFT.search(shown):  # as if it ran from left to right
         width = text_page.page.get_width()
         left, right = width - _right(text_page, first), width - _origin(text_page, last)[0]
     size = round(sizes[len(sizes) // 2], 1)
-    is_note = shown[0].isdigit() and _size(text_page, first) < _RAISED_SIZE * size
+    is_note = shown[0].isdigit() and _size(text_page, first) < RAISED_SIZE * size
     is_bold = all(_is_bold(text_page, index) for index in samples)
     return Line(
         text=without_gaps(_GLUED_MARK.sub(r"\1 ", shown) if is_note else shown),
@@ -537,27 +497,6 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     )
 
 
-def _in_order(text_page: _TextPage, text: str, start: int) -> str:
-    """A line of words in both directions as it is read; pdfium leaves words against the direction as they are seen."""
-    words = list(_words_in_sight(text_page, text, start))
-    rights, lefts = (sum(map(len, pattern.findall(text))) for pattern in (_RIGHT_TO_LEFT, _LEFT_TO_RIGHT))
-    against, is_leftward = _RIGHT_TO_LEFT, rights > lefts
-    if is_leftward:
-        words.reverse()
-        against = _LEFT_TO_RIGHT
-    run: list[str] = []
-    ordered: list[str] = []
-    for word in [*words, ""]:
-        is_against = against.search(word) is not None
-        if is_against or (word and not any(map(str.isalpha, word)) and (run or is_leftward)):
-            run.append(word)
-            continue
-        n_behind = next((at for at, one in enumerate(reversed(run)) if against.search(one)), len(run))
-        ordered += [*reversed(run[: len(run) - n_behind]), *run[len(run) - n_behind :], word]
-        run = []
-    return " ".join(ordered)
-
-
 def _words_in_sight(text_page: _TextPage, text: str, start: int) -> Iterator[str]:
     """The words of a line from left to right; pdfium puts brackets between words in both directions beside others."""
     places = [(start + unit.start(), start + unit.end() - 1, unit.group()) for unit in _UNIT.finditer(text)]
@@ -566,8 +505,8 @@ def _words_in_sight(text_page: _TextPage, text: str, start: int) -> Iterator[str
     for number, (_, first, last, unit) in enumerate(units):
         word.append(unit)
         right, size = max(_right(text_page, first), _right(text_page, last)), _size(text_page, first)
-        if number + 1 == len(units) or units[number + 1][0] - right >= _WORD_GAP * size:
-            if any(map(_RIGHT_TO_LEFT.search, word)):
+        if number + 1 == len(units) or units[number + 1][0] - right >= WORD_GAP * size:
+            if any(map(RIGHT_TO_LEFT.search, word)):
                 yield "".join(reversed(word))
             else:  # its brackets may be mirrored
                 yield re.sub(r"^[)\]]|[(\[]$", lambda sign: _MIRRORED[sign.group()], "".join(word))
@@ -584,7 +523,7 @@ def _with_raised_marks(text_page: _TextPage, text: str, start: int, *, with_lett
             is_sign = place == match.start() and not text[place].isalnum()
             size = _size(text_page, before)
             share, shift = _size(text_page, here) / size, _shift(text_page, before, here)
-            if (is_sign or text[place].isalnum()) and (share < _RAISED_SIZE or _is_raised(share, shift / size)):
+            if (is_sign or text[place].isalnum()) and (share < RAISED_SIZE or is_raised(share, shift / size)):
                 if shift > 0.5:
                     parts += [text[done:place], "^"]
                     done = place
@@ -600,9 +539,9 @@ def _shift(text_page: _TextPage, before: int, here: int) -> float:
     return height - y if x > left + 0.5 else 0.0
 
 
-def _is_raised(share: float, shift: float) -> bool:
+def is_raised(share: float, shift: float) -> bool:
     """Whether type is raised: its size and the shift of its baseline are shares of the size of the type beside."""
-    return (share < _RAISED_SIZE and shift > _RAISED) or (share <= 1 and shift > _HIGH)
+    return (share < RAISED_SIZE and shift > _RAISED) or (share <= 1 and shift > _HIGH)
 
 
 def _cells(text_page: _TextPage, text: str, start: int, size: float) -> tuple[str, ...]:
@@ -616,13 +555,13 @@ def _cells(text_page: _TextPage, text: str, start: int, size: float) -> tuple[st
     return tuple(expanded(text[a:b].strip()) for a, b in pairwise([0, *borders, len(text)])) if borders else ()
 
 
-def _trailing(text_page: _TextPage, text: str, start: int, size: float) -> TrailingNumber | None:
+def _trailing(text_page: _TextPage, text: str, start: int, size: float) -> tuple[float, float] | None:
     match = _TRAILING_NUMBER.search(text)
     if match is None:
         return None
     text_right = _right(text_page, start + match.start(1) - 1)
     left, _ = _origin(text_page, start + match.end(1))
-    return TrailingNumber(text_right, left) if left - text_right >= _LEAST_GAP * size else None
+    return (text_right, left) if left - text_right >= _LEAST_GAP * size else None
 
 
 def _is_turned(text_page: _TextPage, index: int) -> bool:
@@ -658,52 +597,3 @@ def _right(text_page: _TextPage, index: int) -> float:
     left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
     pdfium.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
     return right.value
-
-
-_MAX_GAP = 1.0  # times the type size; the space between columns is wider, or pdfium does not cross it
-_MAX_OVERLAP = 0.3  # times the type size
-_MAX_SHIFT = 0.55  # of the baseline of a superscript, times the type size
-_WORD_GAP = 0.15  # times the type size; a smaller gap is not a space
-_MAX_CHARS = 1_000
-_CLOSING = ",.;:)]"
-
-
-def rejoined(lines: Iterable[Line]) -> list[Line]:
-    """Join neighbouring lines that share a baseline, with at most the space of a word between them.
-
-    A joined line spans its fragments, and has the baseline and type of the longest.
-    """
-    joined: list[Line] = []
-    longest = 0  # characters of the fragment that gave the last line its type
-    for line in lines:
-        before = joined[-1] if joined else None
-        if before is None or not _continues(before, line):
-            joined.append(line)
-            longest = len(line.text)
-            continue
-        gap = line.left - before.right
-        is_apart = gap >= _WORD_GAP * max(before.size, line.size) and line.text[0] not in _CLOSING
-        is_apart = is_apart and not is_unspaced(before.text[-1], line.text[0])
-        is_note = before.is_note or (before.text.isdigit() and before.size < _RAISED_SIZE * line.size)
-        is_apart |= is_note and before.text.isdigit()
-        is_raised = _is_raised(line.size / before.size, (line.y - before.y) / before.size)
-        following = raised(before.text[-8:], line.text) if is_raised and not is_apart else line.text
-        text = f"{before.text} {following}" if is_apart else before.text + following
-        of_type = line if len(line.text) > longest else before
-        longest = max(longest, len(line.text))
-        joined[-1] = replace(
-            of_type, text=text, left=before.left, right=line.right, text_left=before.text_left, trailing=line.trailing,
-            is_note=is_note,
-        )  # fmt: skip
-    return joined
-
-
-def _continues(before: Line, line: Line) -> bool:
-    size = max(before.size, line.size)
-    return (
-        before.page == line.page
-        and abs(before.y - line.y) < _MAX_SHIFT * size
-        and -_MAX_OVERLAP * size <= line.left - before.right <= _MAX_GAP * size
-        and before.text[-1] != SOFT_HYPHEN
-        and len(before.text) < _MAX_CHARS
-    )

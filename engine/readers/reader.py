@@ -209,7 +209,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".tar": _SOURCE,
         ".tgz": _SOURCE,
         ".pdf": Format("PDF", _named("pdf"), MAX_CONTAINER_BYTES),
-        ".epub": Format("EPUB", _named("html", "read_book"), MAX_CONTAINER_BYTES),
+        ".epub": Format("EPUB", _named("epub"), MAX_CONTAINER_BYTES),
         ".odt": _ODT,
         ".ott": _ODT,
         ".docx": _DOCX,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -48,6 +49,31 @@ def is_unspaced(before: str, after: str) -> bool:
 def joined_lines(text: str) -> str:
     """Join lines that break between two characters of a script without spaces."""
     return text if text.isascii() else _UNSPACED_BREAK.sub("", _SOFT_BREAK.sub("", text))
+
+
+RIGHT_TO_LEFT, _LEFT_TO_RIGHT = re.compile("[\u0590-\u08ff]"), re.compile("[A-Za-z\u00c0-\u058f]")
+
+
+def has_both_directions(text: str) -> bool:
+    """Whether a text has letters that run to the left, and some that run to the right."""
+    return RIGHT_TO_LEFT.search(text) is not None and _LEFT_TO_RIGHT.search(text) is not None
+
+
+def as_read(seen: Iterable[str]) -> str:
+    """The words of a line, which are seen from left to right, as they are read: most letters decide its direction."""
+    words = list(seen)
+    rights, lefts = (sum(len(pattern.findall(word)) for word in words) for pattern in (RIGHT_TO_LEFT, _LEFT_TO_RIGHT))
+    is_leftward, against = rights > lefts, _LEFT_TO_RIGHT if rights > lefts else RIGHT_TO_LEFT
+    run: list[str] = []  # of words against the direction, and numbers between them
+    ordered: list[str] = []
+    for word in [*(reversed(words) if is_leftward else words), ""]:
+        if against.search(word) or (word and not any(map(str.isalpha, word)) and (run or is_leftward)):
+            run.append(word)
+            continue
+        stop = max((at for at, one in enumerate(run, 1) if against.search(one)), default=0)
+        ordered += [*reversed(run[:stop]), *run[stop:], word]
+        run = []
+    return " ".join(ordered[:-1])
 
 
 _HYPHENATED = re.compile(r"(?<![^\W\d_])(?<!\s-)([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t]*([^\W\d_]+)(\S*)[ \t]?")

@@ -8,7 +8,8 @@ import pytest
 
 from engine.errors import DocumentError
 from engine.readers.pdf import read
-from engine.readers.pdf_lines import Line, rejoined
+from engine.readers.pdf_layout import rejoined
+from engine.readers.pdf_lines import Line
 from tests.readers.made import pdf_bytes
 from tests.readers.made_pdf import HELVETICA, escaped, pdf_of_contents, pdf_of_shapes, stream
 
