@@ -15,9 +15,9 @@ import numpy as np
 
 from engine.encoders.encoder import Encoder
 from engine.result import Hit, Provenance, Result, Status, encoder_state, provenance
-from engine.scoring.breakdown import Scored, break_down
+from engine.scoring.breakdown import Prepared, Scored, break_down
 from engine.scoring.evidence import Components, Matches, Scoring, best_matches, chunk_component, combine, no_matches
-from engine.search.query import Background, Prepared, Query, as_stored, prepare, with_section_weights
+from engine.search.query import Background, Query, as_stored, prepare, with_section_weights
 from engine.search.request import Request
 from engine.store.reference import Reference
 from engine.store.shards import coarse
@@ -94,9 +94,7 @@ def compare(
     spans = np.array(
         [[chunk.section, chunk.start, chunk.stop, chunk.n_tokens] for chunk in target.vectors.chunk_spans], np.int32
     )
-    (breakdown,) = break_down(
-        prepared.vectors.chunk_spans, [target.document], [spans.reshape(-1, 4)], [section_bits(target.document)], scored
-    )
+    (breakdown,) = break_down([target.document], [spans.reshape(-1, 4)], [section_bits(target.document)], scored)
     has_vectors = len(target.vectors.chunks) > 0
     hit = Hit(1, score, target.document, breakdown, target.vectors.coverage, has_vectors)
     coverage = prepared.vectors.coverage
@@ -129,9 +127,7 @@ def _scored(prepared: Prepared, target: Query, background: Background, scoring: 
     chunks = chunk_component(matches.similarities, matches.openings, prepared.limits, scoring)
     components = Components(chunks, words, pairs)
     score = float(combine(components, prepared.weights, scoring.root).astype(np.float32)[0])
-    parts = prepared.limits, matches, components, prepared.weights, scoring
-    text, weights, skip = prepared.text, prepared.section_weights, prepared.skip
-    return Scored(*parts, prepared.words, prepared.pairs, text, weights, skip=skip), score
+    return Scored(prepared, matches, components, scoring), score
 
 
 def _matches(prepared: Prepared, target: Query) -> Matches:

@@ -15,8 +15,9 @@ from scipy.sparse import csr_array
 
 from engine.encoders.encoder import Vectors
 from engine.index import Index
+from engine.scoring.breakdown import Prepared
 from engine.scoring.evidence import Components, Scoring, best_chunks, chunk_component, combine, thresholds
-from engine.search.query import Prepared, Query
+from engine.search.query import Query
 from engine.store.snapshot import Positions
 from engine.words.counts import TermTable, WordTables
 from engine.words.likelihood import QueryTerms, TermStatistics, matches, query_terms, scores
@@ -138,8 +139,8 @@ class Corpus:
 
 
 def _target_terms(query: QueryTerms, table: TermTable, statistics: TermStatistics) -> TargetTerms:
-    found = matches(query, table)
-    weights = found.shares / query.weights[found.terms]
+    found, shares = matches(query, table)
+    weights = shares / query.weights[found.terms]
     shape = table.n_documents, len(query.terms)
     return TargetTerms(query, csr_array((weights, (found.documents, found.terms)), shape=shape), statistics)
 

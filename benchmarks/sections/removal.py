@@ -24,8 +24,9 @@ from benchmarks.sections.parts import ChunkTerms, Order, OrderKind, Parts, Side,
 from engine.encoders.encoder import EncodedDocument, Encoder
 from engine.errors import DocumentError
 from engine.index import Index
+from engine.scoring.breakdown import Prepared
 from engine.scoring.evidence import Scoring
-from engine.search.query import Prepared, Query, as_stored, pool_long
+from engine.search.query import Query, as_stored, pool_long
 from engine.search.request import Request
 from engine.store.snapshot import Positions
 from engine.text.document import Document

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.encoders.encoder import EncodedDocument
 from engine.lazy import deferred
 from engine.scoring.evidence import COMPONENTS, Components, Matches, Scoring, Thresholds, margins
 from engine.scoring.parts import (
@@ -36,34 +37,42 @@ from engine.scoring.parts import (
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind
 from engine.text.segmentation import Chunk, Span
-from engine.words.apart import Sections, title_span
+from engine.words.apart import Sections, section_starts, title_span
 from engine.words.likelihood import QueryTerms, matches
 from engine.words.mixture import N_DIVIDED, DividedMixture, Mixture, is_long
-from engine.words.places import PAIR, QueryText, TermPlaces, section_starts
+from engine.words.places import PAIR, QueryText, TermPlaces
 from engine.words.segmenter import segmenter_of
 
 KINDS_OF_TERMS = ("words", "pairs")
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """The values that the scores of R targets were computed from."""
+class Prepared:
+    """A query with all values from the reference that scoring a document needs."""
 
+    vectors: EncodedDocument  # with pooled chunks if the query has very many
+    chunk_weights: NDArray[np.float64]  # (I,) w_i
     limits: Thresholds
-    matches: Matches  # (I, R)
-    components: Components  # of R targets
-    weights: Mapping[str, float]  # v_c
-    scoring: Scoring
     words: QueryTerms | None
     pairs: QueryTerms | None
-    text: QueryText
+    weights: dict[str, float]  # v_c of the components
+    text: QueryText  # without common sentences
     section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
-    min_pair: float = 0.0  # lowest contribution of a section pair that is a part of its own
     skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.text.section_kinds`
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The values that the scores of R targets were computed from."""
+
+    query: Prepared
+    matches: Matches  # (I, R)
+    components: Components  # of R targets
+    scoring: Scoring
+    min_pair: float = 0.0  # lowest contribution of a section pair that is a part of its own
+
+
 def break_down(
-    query_chunks: Sequence[Chunk],
     targets: Sequence[Document],
     target_spans: Sequence[NDArray[np.int32]],
     target_bits: Sequence[NDArray[np.uint8]],
@@ -75,12 +84,13 @@ def break_down(
         target_spans: (C, 4) section, start, stop and tokens of the chunks of each target.
         target_bits: (A,) of the kinds of the sections of each target, see `engine.text.section_kinds`.
     """
-    limits, scoring = scored.limits, scored.scoring
+    query, scoring = scored.query, scored.scoring
+    limits = query.limits
     shares = limits.weights[:, None] * margins(scored.matches.similarities, scored.matches.openings, limits, scoring)
     summed = shares.sum(axis=0)
     # After a search in float32 the component can differ in the last digits from the sum of these shares.
-    added = {name: scored.weights[name] * getattr(scored.components, name) ** scoring.root for name in COMPONENTS}
-    added["chunks"] = scored.weights["chunks"] * summed**scoring.root
+    added = {name: query.weights[name] * getattr(scored.components, name) ** scoring.root for name in COMPONENTS}
+    added["chunks"] = query.weights["chunks"] * summed**scoring.root
     breakdowns = []
     for number, (target, spans, bits) in enumerate(zip(targets, target_spans, target_bits, strict=True)):
         components = {name: float(added[name][number]) for name in COMPONENTS}
@@ -92,7 +102,7 @@ def break_down(
             scored.matches.openings[rows, number],
             components["chunks"] * shares[rows, number] / (summed[number] or 1.0),
         )
-        make = partial(_parts, query_chunks, target, bits, chunks, components, scored)
+        make = partial(_parts, target, bits, chunks, components, query, scored.min_pair)
         breakdowns.append(deferred(Breakdown, make, components=components))
     return breakdowns
 
@@ -124,9 +134,9 @@ class _SharedTerms:
         title = title_span(theirs.document)
         keys, contributions = [], []
         for kind, weighted, table in zip(KINDS_OF_TERMS, terms, theirs.tables(title), strict=True):
-            shared = matches(weighted, table)
+            shared, shares = matches(weighted, table)
             keys.append(weighted.terms[shared.terms].astype(np.int64) + (PAIR if kind == "pairs" else 0))
-            contributions.append(components[kind] * shared.shares / (shared.shares.sum() or 1.0))
+            contributions.append(components[kind] * shares / (shares.sum() or 1.0))
         self._keys, self._all = np.concatenate(keys), np.concatenate(contributions)  # (T,) each
         title_of_query = title_span(mine.document) if terms[0].counts is None else None
         self._shares = mine.shares(self._keys, title_of_query, section_weights), theirs.shares(self._keys, title)
@@ -172,27 +182,27 @@ class _SharedTerms:
 
 
 def _parts(
-    query_chunks: Sequence[Chunk],
     target: Document,
     bits: NDArray[np.uint8],
     chunks: _Chunks,
     components: Mapping[str, float],
-    scored: Scored,
+    query: Prepared,
+    min_pair: float,
 ) -> Mapping[str, Any]:
-    passages = _passages(query_chunks, chunks, scored.limits)
-    by_pair = _Passages(passages, scored.text.document, target)
+    passages = _passages(query.vectors.chunk_spans, chunks, query.limits)
+    by_pair = _Passages(passages, query.text.document, target)
     words = places = None
-    if scored.words is not None and scored.pairs is not None and components["words"] + components["pairs"] > 0:
-        segmented = segmenter_of(scored.text.language or "none").segment(target.text)
-        if scored.skip:
-            segmented = Sections(section_starts(target), bits).kept(segmented, scored.skip)
-        terms = scored.words, scored.pairs
+    if query.words is not None and query.pairs is not None and components["words"] + components["pairs"] > 0:
+        segmented = segmenter_of(query.text.language or "none").segment(target.text)
+        if query.skip:
+            segmented = Sections(section_starts(target), bits).kept(segmented, query.skip)
+        terms = query.words, query.pairs
         is_shared = np.concatenate([terms[0].may_have(segmented.words), terms[1].may_have(segmented.pairs)])
-        places = scored.text.places, TermPlaces(target, segmented, np.flatnonzero(is_shared))
-        words = _SharedTerms(places, terms, components, scored.section_weights)
+        places = query.text.places, TermPlaces(target, segmented, np.flatnonzero(is_shared))
+        words = _SharedTerms(places, terms, components, query.section_weights)
     # Sections that are not body are shown after all others.
     mine, theirs = (np.zeros(n_sections, bool) for n_sections in by_pair.shape)
-    mine[: len(scored.text.kinds)] = [kind is not SectionKind.BODY for kind in scored.text.kinds]
+    mine[: len(query.text.kinds)] = [kind is not SectionKind.BODY for kind in query.text.kinds]
     theirs[: len(bits)] = bits
     rest, sections = NO_SMALL_PAIRS, None
     if words is None:
@@ -203,7 +213,7 @@ def _parts(
         columns = _columns(by_pair.matrix(), words.spread(by_pair))
     is_beside = mine[columns.query_sections] | theirs[columns.target_sections]
     order = np.lexsort((columns.target_sections, columns.query_sections, -columns.contributions, is_beside))
-    is_small = columns.contributions < scored.min_pair
+    is_small = columns.contributions < min_pair
     shown, small = columns.of(order[~is_small[order]]), rest.with_all(columns.of(is_small))
     return {
         "pairs": SectionPairs(shown, partial(_pair, shown, passages, words)),

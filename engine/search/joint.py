@@ -37,9 +37,10 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.result import JointResult, Result, SectionNovelty, Status
+from engine.scoring.breakdown import Prepared
 from engine.scoring.evidence import Floor
 from engine.search.partition import Ranks, Selection
-from engine.search.query import Prepared, Query
+from engine.search.query import Query
 from engine.search.request import Request
 from engine.search.searcher import Searcher, least_score
 from engine.store.checks import content_hash

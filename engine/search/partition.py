@@ -32,11 +32,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
+from engine.scoring.breakdown import Prepared
 from engine.scoring.evidence import Components, Scoring, Thresholds, margins
 from engine.search.candidates import CandidateLists, RankedLists
-from engine.search.query import Prepared
 from engine.search.request import Request
-from engine.search.scorer import Exact, Pool, Scan, Scorer, join_exact, without_positions
+from engine.search.scorer import Exact, Pool, Scan, Scorer, join_exact
 from engine.store.partitioned import Snapshot
 from engine.store.snapshot import IndexSnapshot, OpenGeneration, Positions
 from engine.text.document import Document
@@ -228,7 +228,7 @@ class LocalPartition:
         """The best of all documents for several queries; see `Partition.tops`."""
         pools = self._scorer.pools([query for _, query in queries], np.flatnonzero(self._allowed(selection)))
         return [
-            self._named(self._scorer.best_of(query, without_positions(pool, np.array([own])), n_most))
+            self._named(self._scorer.best_of(query, pool.of(pool.positions != own), n_most))
             for (own, query), pool in zip(queries, pools, strict=True)
         ]
 
@@ -303,7 +303,7 @@ class LocalPartition:
             chunks = self._scorer.chunk_components([prepared], positions)[0]
         words, pairs = self._estimated_words(prepared, allowed)
         components = Components(chunks, words[positions], pairs[positions])
-        return Pool(positions, components).rate(prepared, self.scoring.root)
+        return Pool(positions, self._scorer.combined(prepared, components), components)
 
     def _by_lists(self, lists: RankedLists, chunks: Vectors, limits: Thresholds, n: int) -> NDArray[np.float64]:
         """A lower bound of the chunk component (N,), from lists."""

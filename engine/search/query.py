@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import EncodedDocument, Vectors, unit
 from engine.errors import QueryError
 from engine.scoring import evidence
+from engine.scoring.breakdown import Prepared
 from engine.store.checks import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
 from engine.text.document import KIND, Document
@@ -74,21 +75,6 @@ def as_stored(encoded: EncodedDocument) -> EncodedDocument:
         encoded.chunk_spans,
         encoded.coverage,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A query with all values from the reference that scoring a document needs."""
-
-    vectors: EncodedDocument  # with pooled chunks if the query has very many
-    chunk_weights: NDArray[np.float64]  # (I,) w_i
-    limits: evidence.Thresholds
-    words: QueryTerms | None
-    pairs: QueryTerms | None
-    weights: dict[str, float]  # of the components
-    text: QueryText  # without common sentences
-    section_weights: NDArray[np.float64] | None = None  # (A,) of the sections of the query; None where all are 1
-    skip: int = 0  # bits of the kinds of sections of targets that take no part, see `engine.text.section_kinds`
 
 
 class Background(Protocol):

@@ -6,7 +6,7 @@ Letters in shapes: I query chunks, R documents, D width.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import Vectors
 from engine.errors import step
 from engine.scoring import evidence
-from engine.search.query import Prepared
+from engine.scoring.breakdown import Prepared
 from engine.store.gathering import TargetChunks
 from engine.store.partitioned import Snapshot
 from engine.store.snapshot import Positions
@@ -59,31 +59,18 @@ def join_exact(first: Exact, second: Exact) -> Exact:
     )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Pool:
-    """Documents with the components of their scores, which can be off in the last digits."""
+    """Documents with their scores and the components of these, which can be off in the last digits."""
 
     positions: Positions  # (R,)
+    scores: NDArray[np.float64]
     components: evidence.Components
     error: float = _SAME  # of a score
-    scores: NDArray[np.float64] = field(init=False)
 
-    def rate(self, prepared: Prepared, root: float) -> Pool:
-        """Combine the components; returns the pool itself."""
-        self.scores = evidence.combine(self.components, prepared.weights, root)
-        return self
-
-
-def chosen(pool: Pool, at: NDArray[np.int64]) -> Pool:
-    """Some documents of a pool."""
-    chosen = Pool(pool.positions[at], pool.components.of(at), pool.error)
-    chosen.scores = pool.scores[at]
-    return chosen
-
-
-def without_positions(pool: Pool, positions: Positions) -> Pool:
-    """A pool without some documents."""
-    return chosen(pool, np.flatnonzero(~np.isin(pool.positions, positions)))
+    def of(self, at: NDArray[np.bool_]) -> Pool:
+        """Some documents of the pool."""
+        return Pool(self.positions[at], self.scores[at], self.components.of(at), self.error)
 
 
 class Scan(Protocol):
@@ -110,20 +97,18 @@ class Scorer:
         self._scan_chunks = scan_chunks or SCAN_CHUNKS
         self._scan = scan
 
-    def pool(self, prepared: Prepared, positions: Positions) -> Pool:
-        """Documents with all components, whose last digits depend on the shapes of products."""
-        return self.pools([prepared], positions)[0]
-
     def pools(self, queries: Sequence[Prepared], positions: Positions) -> list[Pool]:
-        """The pools of several queries, which share the pass over the vectors."""
+        """Documents with their scores for several queries, which share the pass over the vectors."""
         chunks = self.chunk_components(queries, positions)
-        words, pairs = self._words(queries, positions)
+        components = map(evidence.Components, chunks, *self._words(queries, positions))
         return [
-            Pool(positions, evidence.Components(chunks[row], words[row], pairs[row]), self._error(query)).rate(
-                query, self._scoring.root
-            )
-            for row, query in enumerate(queries)
+            Pool(positions, self.combined(query, parts), parts, self._error(query))
+            for query, parts in zip(queries, components, strict=True)
         ]
+
+    def combined(self, prepared: Prepared, components: evidence.Components) -> NDArray[np.float64]:
+        """The scores (R,) of some components."""
+        return evidence.combine(components, prepared.weights, self._scoring.root)
 
     def _error(self, prepared: Prepared) -> float:
         """The most by which a score is off that has products of any shape, or of the device."""
@@ -198,19 +183,19 @@ class Scorer:
             counts = every.scores, every.components.chunks
             best = self.ranked(every, n_most)
         else:
-            pool = self.pool(prepared, positions)
+            (pool,) = self.pools([prepared], positions)
             counts = pool.scores, pool.components.chunks
             best = self.best_of(prepared, pool, n_most)
         return best, int(np.count_nonzero(counts[0])), int(np.count_nonzero(counts[1]))
 
     def best_of(self, prepared: Prepared, pool: Pool, n_most: int) -> Exact:
         """The best documents of a pool with a score above 0, ranked; only these are scored exactly."""
-        places = np.flatnonzero(pool.scores > 0)
-        if not len(places) or n_most < 1:
+        is_hit = pool.scores > 0
+        if not is_hit.any() or n_most < 1:
             return self.exact(prepared, np.empty(0, np.int64))
         # Only the best documents, and those that the last digits of a product could move there, are scored exactly.
-        last = _nth_best(pool.scores[places], n_most)
-        near = chosen(pool, places[pool.scores[places] >= last - pool.error])
+        last = _nth_best(pool.scores[is_hit], n_most)
+        near = pool.of(is_hit & (pool.scores >= last - pool.error))
         return self.ranked(self.exact(prepared, near.positions, near.components), n_most)
 
     def ranked(self, exact: Exact, n_most: int) -> Exact:
@@ -233,7 +218,7 @@ class Scorer:
         chunks = evidence.chunk_component(matches.similarities, matches.openings, prepared.limits, self._scoring)
         words = self.word_components(prepared, positions) if known is None else (known.words, known.pairs)
         components = evidence.Components(chunks, *words)
-        rounded = evidence.combine(components, prepared.weights, self._scoring.root).astype(np.float32)
+        rounded = self.combined(prepared, components).astype(np.float32)
         return Exact(positions, rounded.astype(np.float64), components, matches)
 
     def _matches(self, prepared: Prepared, positions: Positions) -> evidence.Matches:

@@ -41,11 +41,11 @@ from numpy.typing import NDArray
 
 from engine.errors import step
 from engine.result import Hit, Result, Status
-from engine.scoring.breakdown import Scored, break_down
+from engine.scoring.breakdown import Prepared, Scored, break_down
 from engine.scoring.evidence import Floor, Scoring
 from engine.scoring.parts import pair_columns
 from engine.search import partition
-from engine.search.query import Prepared, Query, prepare
+from engine.search.query import Query, prepare
 from engine.search.request import AUTO, Request
 from engine.search.scorer import Exact, Scan, join_exact
 from engine.store.partitioned import Snapshot
@@ -268,21 +268,8 @@ class Searcher:
         """Scored documents (R,), in that order, as hits with a breakdown, ranked from `offset` + 1."""
         if not len(exact.positions):
             return ()
-        scored = Scored(
-            limits=prepared.limits,
-            matches=exact.matches,
-            components=exact.components,
-            weights=prepared.weights,
-            scoring=self.scoring,
-            words=prepared.words,
-            pairs=prepared.pairs,
-            text=prepared.text,
-            section_weights=prepared.section_weights,
-            min_pair=min_pair,
-            skip=prepared.skip,
-        )
+        scored = Scored(prepared, exact.matches, exact.components, self.scoring, min_pair)
         breakdowns = break_down(
-            prepared.vectors.chunk_spans,
             [target.document for target in shown],
             [target.spans for target in shown],
             [target.bits for target in shown],

@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.text.document import Document
-from engine.text.section_kinds import section_bits
 from engine.text.segmentation import Span
 from engine.words.segmenter import Terms
 
@@ -73,6 +72,11 @@ def repeats(spans: NDArray[np.int64], title: Span | None) -> NDArray[np.int64]:
     return counts
 
 
+def section_starts(document: Document) -> NDArray[np.int64]:
+    """(A,) offsets of the sections of a document, rising; [0] for one without sections."""
+    return np.array([section.start for section in document.sections] or [0], np.int64)
+
+
 IN_TITLE = 16  # added to the kinds of a group of occurrences in the title
 
 
@@ -92,12 +96,6 @@ class Sections:
 
     starts: NDArray[np.int64]  # (A,) offsets, rising; they cover the text
     bits: NDArray[np.uint8]  # (A,)
-
-    @classmethod
-    def of_kinds(cls, document: Document) -> Sections:
-        """The sections of a document with the bits of their kinds."""
-        starts = [section.start for section in document.sections] or [0]
-        return cls(np.array(starts, np.int64), section_bits(document))
 
     def touched(self, spans: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The bits (n,) of all sections that each of some spans (n, 2) touches."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.text.document import Document
+from engine.text.section_kinds import section_bits
 from engine.text.segmentation import Span
 from engine.words.apart import (
     IN_TITLE,
@@ -31,6 +32,7 @@ from engine.words.apart import (
     left_out,
     ranges,
     repeats,
+    section_starts,
     title_span,
 )
 from engine.words.segmenter import Terms, WordSegmenter
@@ -64,7 +66,8 @@ class TermCounts(ABC):
 
     def rows_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """The document (n,) of each of some rising places."""
-        return rows_of_places(self.starts, places)
+        # There are few documents and many places: the documents are searched for among the places.
+        return np.repeat(np.arange(self.n_documents), np.diff(np.searchsorted(places, self.starts)))
 
     def lengths(self) -> NDArray[np.float64]:
         """(N,) term occurrences of each document, |d|."""
@@ -155,17 +158,6 @@ def kept_table(whole: TermCounts, groups: TermCounts, apart: Apart[Any], skip: i
     return KeptTable(whole, groups, left_out(apart, skip, whole.lengths(), groups.lengths()))
 
 
-def rows_of_places(starts: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The document (n,) that each place belongs to.
-
-    Args:
-        starts: (N + 1,) first place of each document, and the number of places.
-        places: (n,) rising.
-    """
-    # There are few documents and many places: the documents are searched for among the places.
-    return np.repeat(np.arange(len(starts) - 1), np.diff(np.searchsorted(places, starts)))
-
-
 def join(tables: Sequence[WordTables]) -> WordTables:
     """Tables of several groups of documents as one, in their order."""
     aparts = [(batch.apart, np.arange(batch.n_documents)) for batch in tables if batch.apart is not None]
@@ -192,10 +184,12 @@ def _join(tables: Sequence[TermTable]) -> TermTable:
 
 def count_documents(segmenter: WordSegmenter, documents: Iterable[Document]) -> WordTables:
     """Segment the texts of documents and count their terms, those of their titles more often."""
-    segmented = [
-        (segmenter.segment(document.text), title_span(document), Sections.of_kinds(document)) for document in documents
-    ]
-    return counted(*(list(column) for column in zip(*segmented, strict=True))) if segmented else counted([], [], [])
+    texts, titles, sections = [], [], []
+    for document in documents:
+        texts.append(segmenter.segment(document.text))
+        titles.append(title_span(document))
+        sections.append(Sections(section_starts(document), section_bits(document)))
+    return counted(texts, titles, sections)
 
 
 def count_words(segmenter: WordSegmenter, texts: Iterable[str]) -> WordTables:

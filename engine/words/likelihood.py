@@ -168,15 +168,6 @@ def cover_terms(query: TermTable, statistics: TermStatistics, means: NDArray[np.
 
 
 @dataclass(frozen=True, slots=True)
-class TermMatches:
-    """The terms that a query shares with documents, and the contribution of each to a score."""
-
-    documents: NDArray[np.int64]  # (M,) rows of the table, rising
-    terms: NDArray[np.int64]  # (M,) places in the query's terms, rising within a document
-    shares: NDArray[np.float64]  # (M,) weights_t b_t(d)
-
-
-@dataclass(frozen=True, slots=True)
 class SharedTerms:
     """Where the terms of a query occur in a table."""
 
@@ -234,17 +225,16 @@ def shares_of(
     return shares
 
 
-def matches(query: QueryTerms, table: TermCounts | KeptTable) -> TermMatches:
-    """Every term that the query shares with a document, with its contribution."""
+def matches(query: QueryTerms, table: TermCounts | KeptTable) -> tuple[SharedTerms, NDArray[np.float64]]:
+    """Every term that the query shares with a document, and its contribution (M,) to the score."""
     found = shared_terms(query, table)
-    lengths = table.lengths()[found.documents]
-    return TermMatches(found.documents, found.terms, shares_of(query, found.terms, found.counts, lengths))
+    return found, shares_of(query, found.terms, found.counts, table.lengths()[found.documents])
 
 
 def scores(query: QueryTerms, table: TermCounts | KeptTable) -> NDArray[np.float64]:
     """s(q, d) (N,) in [0, 1]; the sum runs in the order of the terms, so that it is the same in any table."""
-    found = matches(query, table)
-    summed = np.bincount(found.documents, found.shares, minlength=table.n_documents)
+    found, shares = matches(query, table)
+    summed = np.bincount(found.documents, shares, minlength=table.n_documents)
     return np.minimum(1.0, summed)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from engine.text.document import Document
 from engine.text.section_kinds import SectionKind, section_kinds
 from engine.text.segmentation import Span, sentence_starts
-from engine.words.apart import Sections, ranges, repeats
+from engine.words.apart import Sections, ranges, repeats, section_starts
 from engine.words.counts import MOST_COUNT, TermTable
 from engine.words.mixture import TermShares
 from engine.words.segmenter import Terms, segmenter_of
@@ -232,11 +232,6 @@ def phrase_starts(text: str, starts: list[int]) -> list[int]:
             if at - phrases[-1] >= _LEAST_PHRASE and at < stop:
                 phrases.append(at)
     return phrases
-
-
-def section_starts(document: Document) -> NDArray[np.int64]:
-    """(A,) offsets of the sections of a document, rising; [0] for one without sections."""
-    return np.array([section.start for section in document.sections] or [0], np.int64)
 
 
 def after_heading(document: Document, span: Span, section: int) -> int:

@@ -28,9 +28,9 @@ from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 from engine.encoders.encoder import Encoder
 from engine.errors import ClusterError, EngineError, IndexMismatch
 from engine.readers import Unreadable
+from engine.scoring.breakdown import Prepared
 from engine.scoring.evidence import Scoring
 from engine.search.partition import LocalPartition, Partition, Ranked, Ranks, Selection, Shown, Survey
-from engine.search.query import Prepared
 from engine.search.scorer import Exact
 from engine.store.snapshot import IndexSnapshot, Positions
 from engine.text.document import Document

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, QueryError, command_line, named_faults
+from engine.scoring.breakdown import Prepared
 from engine.scoring.evidence import LEVELS, FloorTable, Scoring
-from engine.search.query import Prepared, Query, prepare
+from engine.search.query import Query, prepare
 from engine.search.scorer import Scorer
 from engine.store.partitioned import Snapshot, open_snapshot
 from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_order

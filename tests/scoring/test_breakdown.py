@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.encoders.encoder import Vectors
-from engine.scoring.breakdown import Scored, break_down
+from engine.encoders.encoder import EncodedDocument, Vectors
+from engine.scoring.breakdown import Prepared, Scored, break_down
 from engine.scoring.evidence import Components, Matches, Scoring, Thresholds, chunk_component, combine, no_matches
 from engine.scoring.parts import Breakdown
 from engine.text.document import Document
@@ -53,15 +53,17 @@ def scored(found: Matches, limits: Thresholds, scoring: Scoring = PLAIN) -> Scor
     n = found.similarities.shape[1]
     chunks = chunk_component(found.similarities, found.openings, limits, scoring)
     components = Components(chunks, np.zeros(n), np.zeros(n))
-    return Scored(
-        limits, found, components, scoring.weights(words=False), scoring, None, None, QueryText(NOTHING, None)
-    )
+    return Scored(query_of(limits, scoring.weights(words=False)), found, components, scoring)
+
+
+def query_of(limits: Thresholds, weights: dict[str, float]) -> Prepared:
+    vectors = replace(EncodedDocument.unencoded(0), chunk_spans=tuple(chunks_of(len(limits.chunks))))
+    return Prepared(vectors, limits.weights, limits, None, None, weights, QueryText(NOTHING, None))
 
 
 def breakdown_of(similarities: Vectors, limits: Thresholds, scoring: Scoring = PLAIN) -> Breakdown:
-    n_query, n_target = similarities.shape
     given = scored(matches(similarities), limits, scoring)
-    return break_down(chunks_of(n_query), [NOTHING], [spans_of(n_target)], [NO_KINDS], given)[0]
+    return break_down([NOTHING], [spans_of(similarities.shape[1])], [NO_KINDS], given)[0]
 
 
 @given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 9), st.booleans())
@@ -70,11 +72,10 @@ def test_the_parts_sum_to_the_score(seed: int, n_query: int, n_target: int, is_r
     scoring = Scoring(chunk_weight=0.8, root=0.5 if is_rooted else 1.0)
     similarities = rng.uniform(-0.5, 1, (n_query, n_target)).astype(np.float32)
     theta = rng.uniform(0, 1, n_query).astype(np.float32)
-    query = chunks_of(n_query)
     limits = limits_of(theta.tolist(), [1 / n_query] * n_query)
     given = scored(matches(similarities), limits, scoring)
-    (breakdown,) = break_down(query, [NOTHING], [spans_of(n_target)], [NO_KINDS], given)
-    expected = combine(given.components, dict(given.weights), scoring.root)[0]
+    (breakdown,) = break_down([NOTHING], [spans_of(n_target)], [NO_KINDS], given)
+    expected = combine(given.components, given.query.weights, scoring.root)[0]
     assert breakdown.score == pytest.approx(expected, abs=1e-9)
     assert sum(breakdown.components.values()) == pytest.approx(expected, abs=1e-9)
 
@@ -113,7 +114,7 @@ def test_breakdowns_of_several_targets_equal_those_of_each_alone() -> None:
     alone = [breakdown_of(table, limits) for table in tables]
     best = scored(reduce(Matches.beside, [matches(table) for table in tables]), limits)
     spans = [spans_of(table.shape[1]) for table in tables]
-    together = break_down(chunks_of(5), [NOTHING] * 3, spans, [NO_KINDS] * 3, best)
+    together = break_down([NOTHING] * 3, spans, [NO_KINDS] * 3, best)
     for one, other in zip(together, alone, strict=True):
         assert [(pair.query_section, pair.target_section) for pair in one.pairs] == [
             (pair.query_section, pair.target_section) for pair in other.pairs
@@ -143,17 +144,11 @@ def by_words(root: float = 1.0, target: Document = TARGET) -> Breakdown:
     words, pairs = query_terms(mine.words, statistics.words), query_terms(mine.pairs, statistics.pairs)
     zero = np.zeros(1)
     components = Components(zero, scores(words, theirs.words), scores(pairs, theirs.pairs))
-    given = Scored(
-        limits_of([], []),
-        no_matches(0, 1),
-        components,
-        scoring.weights(),
-        scoring,
-        words,
-        pairs,
-        QueryText(QUERY, "english"),
+    query = replace(
+        query_of(limits_of([], []), scoring.weights()), words=words, pairs=pairs, text=QueryText(QUERY, "english")
     )
-    return break_down([], [target], [np.zeros((0, 4), np.int32)], [NO_KINDS], given)[0]
+    given = Scored(query, no_matches(0, 1), components, scoring)
+    return break_down([target], [np.zeros((0, 4), np.int32)], [NO_KINDS], given)[0]
 
 
 @pytest.mark.parametrize("root", [1.0, 0.5])

@@ -219,7 +219,7 @@ def test_scoring_all_at_once_and_narrowing_down_give_the_same_ranking(folder: Pa
         scorer = Scorer(index.snapshot, Scoring())
         prepared = index.searcher().prepare(index.stored_query("doc003"))
         everything = np.arange(N)
-        narrowed = scorer.best_of(prepared, scorer.pool(prepared, everything), 10)
+        narrowed = scorer.best_of(prepared, scorer.pools([prepared], everything)[0], 10)
         at_once = scorer.ranked(scorer.exact(prepared, everything), 10)
     assert narrowed.positions.tolist() == at_once.positions.tolist()
     assert narrowed.scores.tolist() == at_once.scores.tolist()

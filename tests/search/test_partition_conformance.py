@@ -12,9 +12,10 @@ import pytest
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import QueryError
+from engine.scoring.breakdown import Prepared
 from engine.scoring.evidence import COMPONENTS, CONTAINMENT, Scoring
 from engine.search.partition import LocalPartition, Partition, Ranks, Selection
-from engine.search.query import Prepared, Query, as_stored, prepare
+from engine.search.query import Query, as_stored, prepare
 from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from indexer.building.builder import build

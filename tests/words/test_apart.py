@@ -79,7 +79,7 @@ def test_counts_without_skipped_sections_equal_those_by_hand(
     words: WordTables | PackedWords = pack(tables) if is_packed else tables
     for kind, terms_of, spans_of in (("words", "words", "word_spans"), ("pairs", "pairs", "pair_spans")):
         query, table = ones(tables, kind), kept(words, kind, skip)
-        shared, lengths = matches(query, table), table.lengths()
+        (shared, shares), lengths = matches(query, table), table.lengths()
         for row, (one, title, (text, sections)) in enumerate(zip(found, titles, made, strict=True)):
             terms, spans = getattr(one, terms_of).tolist(), getattr(one, spans_of).tolist()
             counts, length = remaining_by_hand(terms, spans, title, sections, len(text), skip)
@@ -88,7 +88,7 @@ def test_counts_without_skipped_sections_equal_those_by_hand(
             expected = {
                 term: np.log1p(2.0 * count / length) / len(query.terms) for term, count in counts.items() if count
             }
-            assert dict(zip(query.terms[shared.terms[own]].tolist(), shared.shares[own].tolist(), strict=True)) == (
+            assert dict(zip(query.terms[shared.terms[own]].tolist(), shares[own].tolist(), strict=True)) == (
                 pytest.approx(expected, abs=1e-12)
             )
 

@@ -63,8 +63,8 @@ def test_scores_equal_the_equation(texts: list[list[int]], query: list[int]) -> 
 def test_shares_of_terms_sum_to_the_score(texts: list[list[int]]) -> None:
     tables = table_of(texts)
     terms = query_terms(table_of(texts[-1:]).words, collect([tables]).words)
-    found = matches(terms, tables.words)
-    summed = np.bincount(found.documents, found.shares, minlength=len(texts))
+    found, shares = matches(terms, tables.words)
+    summed = np.bincount(found.documents, shares, minlength=len(texts))
     np.testing.assert_allclose(np.minimum(summed, 1), scores(terms, tables.words), atol=1e-12)
     assert (np.diff(found.documents) >= 0).all()
 

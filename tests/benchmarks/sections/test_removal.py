@@ -34,9 +34,10 @@ from benchmarks.sections.removal import (
 )
 from benchmarks.tasks.faithfulness import main
 from engine.index import Index
+from engine.scoring.breakdown import Prepared
 from engine.scoring.evidence import Scoring
 from engine.scoring.parts import Breakdown, TermPart
-from engine.search.query import Prepared, Query, as_stored, pool_long
+from engine.search.query import Query, as_stored, pool_long
 from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.snapshot import Positions
