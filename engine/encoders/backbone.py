@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from engine.encoders import hardware
-from engine.encoders.encoder import Pooling, Vectors
+from engine.encoders.encoder import Pooling
 from engine.encoders.files import LAYER, copy_model, load_model, quiet_transformers, weight_shapes, weights_sha256
 from engine.encoders.tokenizer import Tokenizer
 from engine.errors import EncoderError
@@ -301,19 +301,13 @@ class Backbone:
         readable = min(self._attention.max_length or _USUAL_LENGTH, self.tokenizer.max_length)
         return readable - self.tokenizer.n_special
 
-    def encode(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Vectors:
-        """Encode token sequences without gradients: (N, D) float32, unit rows, in the order given.
+    def embed(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
+        """Encode token sequences, with gradients where torch records them: (N, D) float32, unit rows, on `device`.
 
         Args:
             sequences: N lists of ids, without special tokens, each at most `max_tokens` long.
             token_budget: most tokens of one forward pass, padding counted; see `BatchReader.read` for GPUs.
         """
-        with inference(self.model):
-            rows: Vectors = self.embed(sequences, token_budget).cpu().numpy()
-        return rows
-
-    def embed(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
-        """As `encode`, with gradients where torch records them: (N, D) float32, unit rows, on `device`."""
         return torch.nn.functional.normalize(self.pool(sequences, token_budget), dim=-1)
 
     def pool(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Tensor:
@@ -356,7 +350,7 @@ class Backbone:
             is_below = numbers[name] < n_layers if name in numbers else name.startswith("embeddings.")
             weight.requires_grad_(not (n_layers and is_below))
 
-    def checkpoint_gradients(self, on: bool) -> None:
+    def checkpoint_gradients(self) -> None:
         """Keep only the inputs of each layer while training, and recompute the rest for the gradient.
 
         Chen et al. (2016, arXiv:1604.06174): the same gradients for less memory and one more forward pass.
@@ -365,20 +359,17 @@ class Backbone:
             EncoderError: the model does not support it.
         """
         for model in self._attention.models:
-            if on and not model.supports_gradient_checkpointing:
+            if not model.supports_gradient_checkpointing:
                 raise EncoderError(
                     f"{self.folder} is a {model.config.model_type}, which cannot checkpoint gradients; "
                     "train it without, with smaller batches"
                 )
             # transformers 5 names these methods differently.
             word = "activation" if hasattr(model, "activation_checkpointing_enable") else "gradient"
-            if on:
-                getattr(model, f"{word}_checkpointing_enable")({"use_reentrant": False})
-            else:
-                getattr(model, f"{word}_checkpointing_disable")()
+            getattr(model, f"{word}_checkpointing_enable")({"use_reentrant": False})
 
     def batches(self, sequences: Sequence[Sequence[int]], token_budget: int) -> Iterator[list[int]]:
-        """Batches of positions of sequences to read together, each position once; `token_budget` as in `encode`."""
+        """Batches of positions of sequences to read together, each position once; `token_budget` as in `embed`."""
         companies: dict[int, list[int]] = {}
         lengths = [len(sequence) + self.tokenizer.n_special for sequence in sequences]
         for position, length in enumerate(lengths):

@@ -248,12 +248,6 @@ class EmbeddedTopicModel(nn.Module):
         unexplained = torch.zeros_like(bags.lengths).index_add(0, bags.rows, per_pair)
         return (unexplained + divergence(mean, log_variance)) / bags.lengths.clamp(min=1)
 
-    def top_words(self, n: int = 10) -> list[list[str]]:
-        """The n likeliest words of each topic, the likeliest first."""
-        with torch.no_grad():
-            best = self.beta().topk(min(n, len(self.vocabulary))).indices.tolist()
-        return [[self.vocabulary.words[number] for number in topic] for topic in best]
-
 
 def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
     """Kullback-Leibler divergence of N(mean, exp(log_variance)) from N(0, I): (N, K) twice to (N,), at least 0."""
@@ -345,8 +339,10 @@ class PairHead(nn.Module):
         return logits
 
 
-class TdeLayers(nn.Module):
-    """All parameters of a TDE except those of its backbone, initialised at random."""
+class TdeModule(nn.Module):
+    """All parameters of a TDE; those of the backbone are added by the encoder, the others are drawn at random."""
+
+    backbone: nn.Module
 
     def __init__(self, width: int, config: TdeConfig, vocabulary: Vocabulary | None) -> None:
         """Make the layers for a backbone of a width; the vocabulary is that of the topic model, if there is one."""
@@ -360,18 +356,8 @@ class TdeLayers(nn.Module):
             self.topics = TopicVectors(model)
         self.head = PairHead(width)
 
-
-class TdeModule(nn.Module):
-    """All parameters of a TDE."""
-
-    def __init__(self, backbone: nn.Module, layers: TdeLayers) -> None:
-        super().__init__()
-        self.backbone = backbone
-        self.topics = layers.topics
-        self.head = layers.head
-
     def own_weights(self) -> dict[str, Tensor]:
-        """All parameters except those of the backbone, by their names in `TdeLayers`."""
+        """All parameters except those of the backbone."""
         return {name: value for name, value in self.state_dict().items() if not name.startswith("backbone.")}
 
 
@@ -397,7 +383,7 @@ vectors {width} wide. A sentence's vector is its backbone state beside its topic
 document's is the mean of its sentences. A pair head gives the probability of a match.
 """
 
-    def __init__(self, backbone: Backbone, layers: TdeLayers, config: TdeConfig, *, name: str = "") -> None:
+    def __init__(self, backbone: Backbone, layers: TdeModule, config: TdeConfig, *, name: str = "") -> None:
         """Combine layers with a backbone of the same configuration.
 
         Raises:
@@ -413,7 +399,8 @@ document's is the mean of its sentences. A pair head gives the probability of a 
         if config.pooling is Pooling.CLS and not tokenizer.prefix:
             raise EncoderError(f"{backbone.folder} puts no token before a text to pool at; use Pooling.MEAN")
         self.width = backbone.width + (config.topic_width if config.n_topics else 0)
-        self.module = TdeModule(backbone.model, layers.to(backbone.device)).eval()
+        layers.backbone = backbone.model
+        self.module = layers.to(backbone.device).eval()
 
     @classmethod
     def create(
@@ -443,7 +430,7 @@ document's is the mean of its sentences. A pair head gives the probability of a 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             backbone = _backbone(backbone_folder, config, device)
-            encoder = cls(backbone, TdeLayers(backbone.width, config, vocabulary), config)
+            encoder = cls(backbone, TdeModule(backbone.width, config, vocabulary), config)
         backbone.round_to(dtype)
         return encoder
 
@@ -455,7 +442,7 @@ document's is the mean of its sentences. A pair head gives the probability of a 
         made = read_configuration(TdeConfig, config, folder / CONFIG_FILE)
         vocabulary = Vocabulary.load(folder / VOCABULARY_FILE) if made.n_topics else None
         backbone = _backbone(folder, made, device)
-        layers = load_weights(lambda: TdeLayers(backbone.width, made, vocabulary), folder / WEIGHTS_FILE)
+        layers = load_weights(lambda: TdeModule(backbone.width, made, vocabulary), folder / WEIGHTS_FILE)
         return cls(backbone, layers, made, name=name).round_to(dtype)
 
     @property

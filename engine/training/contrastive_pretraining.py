@@ -94,7 +94,7 @@ class ContrastivePretraining(_OfViews):
             self._projection = ProjectionHead(encoder.width, generator).to(device)
             self.module["projection"] = self._projection
         if settings.mlm_weight:
-            self._backbone = backbone_of(encoder)
+            self._backbone = backbone_of(encoder, "has no backbone that guesses words; set mlm_weight to 0")
             self._words = MaskedWordLoss(self._backbone, seed=settings.seed)
             self.module["words"] = self._words
 

@@ -194,13 +194,11 @@ class MaskedWordLoss(nn.Module):
             return cross_entropy(logits, targets[is_hidden], reduction="sum")
 
 
-def backbone_of(encoder: TrainableEncoder) -> Backbone:
-    """The backbone that predicts words; raises TrainingError for an encoder without one."""
+def backbone_of(encoder: TrainableEncoder, lack: str) -> Backbone:
+    """The backbone of an encoder; raises TrainingError for one without, which names what it lacks."""
     backbone = getattr(encoder, "backbone", None)
     if not isinstance(backbone, Backbone):
-        raise TrainingError(
-            f"an encoder of kind {encoder.kind!r} has no backbone that guesses words; set mlm_weight to 0"
-        )
+        raise TrainingError(f"an encoder of type {encoder.kind} {lack}")
     return backbone
 
 

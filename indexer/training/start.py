@@ -30,6 +30,7 @@ from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from engine.errors import EncoderError, EngineError, TrainingError
 from engine.settings import COUNT, FROM_ZERO, SHARE, Checked, Range, parse, setting
 from engine.text.document import Document
+from engine.training.masked_words import backbone_of
 from engine.training.pair_tasks import pretrain_topics
 from engine.training.views import sentences
 
@@ -292,9 +293,9 @@ def starting_encoder(
         set_dropout(encoder.module, start.dropout)
     _take_faster_attention(encoder)
     if start.frozen_layers:
-        _backbone(encoder, "has no layers that can be frozen one by one").freeze(start.frozen_layers)
+        backbone_of(encoder, "has no layers that can be frozen one by one").freeze(start.frozen_layers)
     if start.checkpoint_gradients:
-        _backbone(encoder, "cannot checkpoint gradients; train it with fewer group tokens").checkpoint_gradients(True)
+        backbone_of(encoder, "cannot checkpoint gradients; train it with fewer group tokens").checkpoint_gradients()
     return starting
 
 
@@ -333,13 +334,6 @@ def _take_faster_attention(encoder: TrainableEncoder) -> None:
     backbone = getattr(encoder, "backbone", None)
     if isinstance(backbone, Backbone) and backbone.device == "cpu" and backbone.model.config.model_type == "bert":
         backbone.model.set_attn_implementation("eager")
-
-
-def _backbone(encoder: TrainableEncoder, lack: str) -> Backbone:
-    backbone = getattr(encoder, "backbone", None)
-    if not isinstance(backbone, Backbone):
-        raise TrainingError(f"an encoder of type {encoder.kind} {lack}")
-    return backbone
 
 
 def topic_texts(documents: Sequence[Document], *, seed: int, most: int = _TOPIC_SENTENCES) -> list[str]:

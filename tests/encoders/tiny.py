@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from engine.encoders.backbone import Backbone
+from engine.encoders.backbone import Backbone, inference
 from engine.encoders.colde import ColdeConfig, ColdeEncoder
-from engine.encoders.encoder import Encoder, Pooling, Variant
+from engine.encoders.encoder import Encoder, Pooling, Variant, Vectors
 from engine.encoders.loading import load_trainable
 from engine.encoders.smith import SmithEncoder
 from engine.encoders.smith_config import Combination, SmithConfig
@@ -60,6 +60,13 @@ def tiny_smith(folder: Path, config: SmithConfig = SMITH, *, seed: int = 0) -> S
             if weights.dim() == 2:
                 weights.mul_(10)
     return encoder
+
+
+def encoded(backbone: Backbone, sequences: Sequence[Sequence[int]], token_budget: int) -> Vectors:
+    """The vectors of token sequences, without gradients."""
+    with inference(backbone.model):
+        rows: Vectors = backbone.embed(sequences, token_budget).numpy()
+    return rows
 
 
 def tiny_colde(folder: Path, config: ColdeConfig = COLDE, *, seed: int = 0, trained_chunks: int = 20) -> ColdeEncoder:

@@ -48,6 +48,7 @@ from indexer.training.start import (
     starting_encoder,
     topic_texts,
 )
+from tests.encoders.tiny import encoded
 from tests.fakes import make_corpus, make_document
 from tests.indexer.training_corpus import COLDE, SMITH, TDE, write_corpus, write_documents
 
@@ -200,7 +201,7 @@ def test_plain_attention_gives_the_same_vectors(bert_folder: Path, mean_encoder:
     encoder = begun(Start(str(bert_folder)))
     assert encoder.backbone.model.config._attn_implementation == "eager"
     sequences = [[7, 8, 9, 10, 11], [12], [13, 14]]
-    found, expected = encoder.backbone.encode(sequences, 64), mean_encoder.backbone.encode(sequences, 64)
+    found, expected = encoded(encoder.backbone, sequences, 64), encoded(mean_encoder.backbone, sequences, 64)
     torch.testing.assert_close(torch.from_numpy(found), torch.from_numpy(expected), atol=1e-5, rtol=0)
 
 
@@ -212,7 +213,7 @@ def test_a_text_that_the_attention_covers_has_the_vector_of_the_bert(attention: 
     bert = Backbone(bert_folder, device="cpu", dtype=torch.float32)
     long = long_backbone(bert_folder, attention, SIZES, device="cpu")
     short = [list(range(5, 9)), [7]]  # with special tokens, half a window
-    np.testing.assert_allclose(long.encode(short, 100), bert.encode(short, 100), atol=1e-5)
+    np.testing.assert_allclose(encoded(long, short, 100), encoded(bert, short, 100), atol=1e-5)
 
 
 @pytest.mark.parametrize("attention", [NewKind.LONGFORMER, NewKind.BIGBIRD])
@@ -223,7 +224,7 @@ def test_positions_are_those_of_the_bert_repeated(attention: NewKind, bert_folde
     own = bert.model.embeddings.position_embeddings.weight
     rows = long.model.embeddings.position_embeddings.weight[-96:]
     torch.testing.assert_close(rows, torch.cat([own, own]))
-    assert np.isfinite(long.encode([list(range(5, 90))], 100)).all()
+    assert np.isfinite(encoded(long, [list(range(5, 90))], 100)).all()
 
 
 def test_a_new_longformer_reads_whole_sections_and_is_saved_as_any_encoder(bert_folder: Path, tmp_path: Path) -> None:

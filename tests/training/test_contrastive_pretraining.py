@@ -105,9 +105,7 @@ def test_first_token_vectors_under_a_head_equal_the_equation_of_the_paper(bert_f
 def test_an_encoder_without_a_backbone_cannot_guess_words(encoder: MeanEncoder) -> None:
     task = pretraining(encoder)
     del encoder.backbone
-    with pytest.raises(
-        TrainingError, match=r"^an encoder of kind 'mean' has no backbone that guesses words; set mlm_w"
-    ):
+    with pytest.raises(TrainingError, match=r"^an encoder of type mean has no backbone that guesses words; set mlm_w"):
         ContrastivePretraining(encoder, task.pairs, task.settings)
 
 

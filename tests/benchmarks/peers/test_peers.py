@@ -33,7 +33,7 @@ from engine.search.request import Request
 from engine.text.document import Document
 from tests.benchmarks.conftest import run_here
 from tests.benchmarks.made_runs import error_of, run_program
-from tests.encoders.tiny import tiny_smith
+from tests.encoders.tiny import encoded, tiny_smith
 from tests.fakes import make_document
 
 _WORDS = (
@@ -66,7 +66,7 @@ def chunks(token_ids: dict[str, list[int]], backbone: Backbone) -> dict[str, Vec
     """(n, D) vectors of the chunks of 46 tokens of each document, encoded one at a time."""
 
     def one(ids: list[int]) -> Vectors:
-        return np.concatenate([backbone.encode([ids[first : first + 46]], 512) for first in range(0, len(ids), 46)])
+        return np.concatenate([encoded(backbone, [ids[first : first + 46]], 512) for first in range(0, len(ids), 46)])
 
     return {doc_id: one(ids) for doc_id, ids in token_ids.items()}
 
