@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.encoders.encoder import EncodedDocument, Encoder
-from engine.errors import DocumentError, EngineError, IndexBusy
+from engine.encoders.encoder import EncodedDocument, Encoder, segmented
+from engine.errors import EngineError, IndexBusy
 from engine.result import Encoding
 from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.query import Query
@@ -107,15 +107,11 @@ class OnDemand:
             if tokens is not None:
                 within = made.n_tokens + np.cumsum(snapshot.missing_tokens[block]) <= tokens
                 block = block[: max(int(np.argmin(np.append(within, False))), 0 if made.positions else 1)]
-            segmented = []
-            for position, (document, _) in zip(block.tolist(), snapshot.documents(block), strict=True):
-                try:
-                    segmented.append((position, encoder.segment(document)))
-                except DocumentError:
-                    continue  # a document without tokens is ranked by words alone
-            if segmented:
-                made.encoded += encoder.encode_segmented([document for _, document in segmented])
-                made.positions += [position for position, _ in segmented]
+            cut = [segmented(encoder, document) for document, _ in snapshot.documents(block)]
+            readable = [document for document in cut if document is not None]  # others are ranked by words alone
+            if readable:
+                made.encoded += encoder.encode_segmented(readable)
+                made.positions += [at for at, document in zip(block.tolist(), cut, strict=True) if document is not None]
             made.seconds = time.perf_counter() - started
             if tokens is not None and made.n_tokens >= tokens:
                 break

@@ -22,8 +22,8 @@ from typing import BinaryIO, TypeAlias, cast
 
 import numpy as np
 
-from engine.encoders.encoder import Encoder, SegmentedDocument
-from engine.errors import DocumentError, named_faults
+from engine.encoders.encoder import Encoder, SegmentedDocument, segmented
+from engine.errors import named_faults
 from engine.readers import Unreadable, is_readable
 from engine.readers.fields import Fields
 from engine.store.catalog import ANN_FOLDER, index_folders
@@ -262,22 +262,15 @@ def read_sample(
         sample.is_counted &= unit.n_units == 1
         if isinstance(document, Document) and existing.hashes.get(document.doc_id) == content_hash(document):
             sample.n_unchanged += unit.n_units
-        elif isinstance(document, Unreadable) or (segmented := _segmented(document, encoder)) is None:
+        elif isinstance(document, Unreadable) or (cut := segmented(encoder, document)) is None:
             sample.n_unreadable += unit.n_units
         else:
-            _count(sample, unit, segmented, existing.n_chunks_of)
+            _count(sample, unit, cut, existing.n_chunks_of)
             if n_kept < _KEPT_CHARS:
-                sample.kept.append(segmented)
-                n_kept += len(segmented.document.text)
+                sample.kept.append(cut)
+                n_kept += len(cut.document.text)
         sample.read_seconds += unit.share * (time.perf_counter() - started)
     return sample
-
-
-def _segmented(document: Document, encoder: Encoder) -> SegmentedDocument | None:
-    try:
-        return encoder.segment(document)
-    except DocumentError:
-        return None
 
 
 def _count(sample: Sample, unit: Drawn, segmented: SegmentedDocument, n_chunks_of: dict[str, int]) -> None:

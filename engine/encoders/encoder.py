@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import EncoderError
+from engine.errors import DocumentError, EncoderError
 from engine.text.document import Document
 from engine.text.segmentation import Chunk, Coverage
 
@@ -125,6 +125,14 @@ class Encoder(ABC):
     @abstractmethod
     def save_pretrained(self, folder: Path) -> None:
         """Write parameters (safetensors), tokenizer, configuration and model card into a folder."""
+
+
+def segmented(encoder: Encoder, document: Document) -> SegmentedDocument | None:
+    """A document as an encoder cuts it; None if it has no token."""
+    try:
+        return encoder.segment(document)
+    except DocumentError:
+        return None
 
 
 def unit(rows: Vectors) -> Vectors:

@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
-from engine.encoders.encoder import Encoder, SegmentedDocument
-from engine.errors import DocumentError, TrainingError
+from engine.encoders.encoder import Encoder, SegmentedDocument, segmented
+from engine.errors import TrainingError
 from engine.readers import Unreadable, read_file
 from engine.text.document import Document
 
@@ -226,14 +226,6 @@ def _checksum(paths: list[Path]) -> str:
         with path.open("rb") as file:
             digest.update(path.name.encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()[:12]
-
-
-def segmented(encoder: Encoder, document: Document) -> SegmentedDocument | None:
-    """A document as an encoder cuts it; None if it has no token."""
-    try:
-        return encoder.segment(document)
-    except DocumentError:
-        return None
 
 
 def readable(encoder: Encoder, documents: Iterable[Document]) -> list[SegmentedDocument]:

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from engine.encoders.encoder import SegmentedDocument
+from engine.encoders.encoder import SegmentedDocument, segmented
 from engine.encoders.trainable import Embedded, TrainableEncoder
 from engine.errors import TrainingError
 from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, Checked, Range, setting
-from engine.training.corpus import TrainingCorpus, segmented
+from engine.training.corpus import TrainingCorpus
 from engine.training.losses import ScaledCosine, bce_of_cosine, best_matches, chunk_weights, ranking_loss
 from engine.training.selection import Miner, PairBatch, Selector
 from engine.training.task import Backward, backward_in_groups, full_precision, step_generator, tokens_read

@@ -20,12 +20,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from engine.store.durable import write_durably
 
@@ -45,19 +41,6 @@ class Number(NamedTuple):
     step: int
     name: str
     value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """All numbers of one name, in the order of their steps."""
-
-    steps: NDArray[np.int64]  # (N,)
-    values: NDArray[np.float64]  # (N,)
-
-
-def rows_of(step: int, values: Mapping[str, float]) -> list[Number]:
-    """A row for each number, by name."""
-    return [Number(step, name, value) for name, value in values.items()]
 
 
 def validation_values(by_corpus: Mapping[str, float]) -> dict[str, float]:
@@ -80,20 +63,12 @@ class History:
         content = stream.getvalue().encode()
         write_durably(path, lambda unfinished: unfinished.write_bytes(content))
 
-    def group(self, head: str) -> dict[str, Series]:
-        """The series whose names begin with `head`, by the rest after the slash; "" where there is no slash."""
-        rows: dict[str, list[Number]] = {}
-        for row in self.rows:
-            own_head, _, tail = row.name.partition("/")
-            if own_head == head:
-                rows.setdefault(tail, []).append(row)
-        return {tail: _series(own) for tail, own in rows.items()}
-
     @property
-    def validation(self) -> dict[str, Series]:
-        """The series of nDCG@10 by corpus, and of "mean"."""
-        return self.group(VALID)
-
-
-def _series(rows: list[Number]) -> Series:
-    return Series(np.array([row.step for row in rows], np.int64), np.array([row.value for row in rows], np.float64))
+    def validation(self) -> dict[str, dict[int, float]]:
+        """nDCG@10 by corpus, and by step; the mean of the corpora is that of "mean"."""
+        by_corpus: dict[str, dict[int, float]] = {}
+        for step, name, value in self.rows:
+            head, _, corpus = name.partition("/")
+            if head == VALID:
+                by_corpus.setdefault(corpus, {})[step] = value
+        return by_corpus

@@ -43,7 +43,6 @@ from engine.training.history import (
     VALID,
     History,
     Number,
-    rows_of,
     validation_values,
 )
 from engine.training.selection import spread_chunks
@@ -386,13 +385,15 @@ class Trainer(transformers.Trainer):
 
     def _add(self, values: Mapping[str, float]) -> None:
         # The trainer writes its log with each checkpoint, and reads it again when it resumes.
-        self.state.log_history += [row._asdict() for row in rows_of(self.state.global_step, values)]
+        step = self.state.global_step
+        self.state.log_history += [Number(step, name, value)._asdict() for name, value in values.items()]
 
     def _is_exhausted(self, state: Any) -> bool:  # noqa: ANN401
         means = _history(state).validation.get(MEAN)
         if means is None or self._settings.patience is None:
             return False
-        return int((means.steps > state.best_global_step).sum()) >= self._settings.patience
+        best = int(state.best_global_step)
+        return sum(step > best for step in means) >= self._settings.patience
 
     def end_checkpoint(self) -> None:
         """Write the history beside a checkpoint, and keep the last two."""

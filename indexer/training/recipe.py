@@ -324,8 +324,7 @@ def compare_validations(history: History, best_step: int) -> tuple[ValidationCha
     A corpus that was not measured at both is left out, and so is the mean over one corpus.
     """
     by_corpus, compared = history.validation, []
-    for corpus, series in by_corpus.items():
-        at = dict(zip(series.steps.tolist(), series.values.tolist(), strict=True))
+    for corpus, at in by_corpus.items():
         if 0 in at and best_step in at and (corpus != MEAN or len(by_corpus) > 2):
             compared.append(ValidationChange(corpus, at[0], at[best_step]))
     return tuple(compared)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from engine.encoders.colde import ColdeEncoder
-from engine.encoders.encoder import Encoder, SegmentedDocument
+from engine.encoders.encoder import Encoder, SegmentedDocument, segmented
 from engine.encoders.hardware import default_device
 from engine.encoders.loading import DEFAULT_ENCODER, load_trainable
 from engine.encoders.smith import SmithEncoder
@@ -28,7 +28,7 @@ from engine.store.snapshot import IndexSnapshot
 from engine.text.document import Document
 from engine.training import selection
 from engine.training.contrastive_pretraining import ContrastivePretraining, ContrastiveTension, MomentumContrast
-from engine.training.corpus import CORPUS_FILES, TrainingCorpus, collect, read_training_corpus, readable, segmented
+from engine.training.corpus import CORPUS_FILES, TrainingCorpus, collect, read_training_corpus, readable
 from engine.training.fine_tuning import FineTuning, Source, few
 from engine.training.history import HISTORY_FILE, MEAN, VALID
 from engine.training.masked_words import SmithPretraining
@@ -612,7 +612,7 @@ def _second_is_better(run: TrainingRun, task: ContrastiveTension, outcome: Outco
         return None
     by_corpus = validate()
     by_corpus[MEAN] = sum(by_corpus.values()) / len(by_corpus)
-    best_of_first = float(outcome.history.validation[MEAN].values.max())
+    best_of_first = max(outcome.history.validation[MEAN].values())
     is_second = by_corpus[MEAN] > best_of_first
     run.context.log(
         f"{VALID}: the first encoder {best_of_first:.4f} at best, the second {by_corpus[MEAN]:.4f} at the end; "

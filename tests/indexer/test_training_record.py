@@ -16,7 +16,7 @@ from engine.errors import TrainingError
 from engine.machine import Machine, Origin
 from engine.training.corpus import TrainingCorpus
 from engine.training.fine_tuning import Loss
-from engine.training.history import History, Number, rows_of, validation_values
+from engine.training.history import History, Number, validation_values
 from engine.training.trainer import CHECKPOINT_FOLDER, Outcome, TrainerSettings
 from indexer.training import recipe
 from indexer.training.recipe import (
@@ -239,10 +239,12 @@ def test_the_card_holds_everything_needed_to_rerun_the_training(
 
 
 def test_validations_are_compared_before_training_and_at_the_best_step() -> None:
-    rows: list[Number] = []
-    for step, value in ((0, 0.25), (50, 0.75), (100, 0.5)):
-        rows += rows_of(step, validation_values({"rfc": value, "proposals": 0.25}))
-    history = History([*rows, *rows_of(100, {"valid nDCG@10/late": 1.0})])
+    rows = [
+        Number(step, name, number)
+        for step, value in ((0, 0.25), (50, 0.75), (100, 0.5))
+        for name, number in validation_values({"rfc": value, "proposals": 0.25}).items()
+    ]
+    history = History([*rows, Number(100, "valid nDCG@10/late", 1.0)])
     assert compare_validations(history, 50) == (
         ValidationChange("rfc", 0.25, 0.75),
         ValidationChange("proposals", 0.25, 0.25),

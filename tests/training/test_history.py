@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Mapping
 from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -18,7 +19,7 @@ from engine.encoders.tde import TdeConfig
 from engine.errors import TrainingError
 from engine.settings import Checked, Range, parse, shown_value
 from engine.training.fine_tuning import FineTuningSettings, Loss
-from engine.training.history import History, Number, rows_of, validation_values
+from engine.training.history import History, Number, validation_values
 from engine.training.trainer import TrainerSettings
 from indexer.training import (
     NewEncoder,
@@ -90,11 +91,15 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "history.csv"
 
 
+def numbers(step: int, values: Mapping[str, float]) -> list[Number]:
+    return [Number(step, name, value) for name, value in values.items()]
+
+
 def three_steps() -> History:
-    rows = rows_of(0, validation_values({"rfc": 0.25, "proposals": 0.5}))
+    rows = numbers(0, validation_values({"rfc": 0.25, "proposals": 0.5}))
     for step in (1, 2, 3):
         losses = {"loss": 3.0 / step, "loss/words": 1.0 / step}
-        rows += rows_of(step, {**losses, "learning rate": 0.1, "tokens per second": 900.0, "seconds": 2.0 * step})
+        rows += numbers(step, {**losses, "learning rate": 0.1, "tokens per second": 900.0, "seconds": 2.0 * step})
     return History(rows)
 
 
@@ -124,12 +129,5 @@ def test_every_number_and_name_comes_back_as_it_was(path: Path) -> None:
     np.testing.assert_array_equal([float(row[2]) for row in rows], values)
 
 
-def test_series_are_grouped_by_the_name_before_the_slash_and_metrics_by_corpus() -> None:
-    losses = three_steps().group("loss")
-    assert list(losses) == ["", "words"]
-    assert losses[""].steps.tolist() == [1, 2, 3]
-    assert losses[""].values.tolist() == [3.0, 1.5, 1.0]
-    assert losses["words"].values.tolist() == [1.0, 0.5, 1.0 / 3]
-    history = three_steps()
-    means = {corpus: series.values.tolist() for corpus, series in history.validation.items()}
-    assert means == {"rfc": [0.25], "proposals": [0.5], "mean": [0.375]}
+def test_metrics_are_found_by_corpus_and_step() -> None:
+    assert three_steps().validation == {"rfc": {0: 0.25}, "proposals": {0: 0.5}, "mean": {0: 0.375}}
