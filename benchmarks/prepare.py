@@ -9,12 +9,13 @@ from pathlib import Path
 
 from benchmarks.datasets import Dataset, DatasetError, checksum, read_documents
 from benchmarks.systems import BuildCost, encoder_label
-from engine import Document, Index
 from engine.encoders.encoder import Encoder
 from engine.encoders.loading import load_encoder
 from engine.errors import IndexMismatch
+from engine.index import Index
 from engine.store.snapshot import IndexSnapshot
-from indexer import build
+from engine.text.document import Document
+from indexer.building.builder import build
 from indexer.building.report import BuildReport
 
 
@@ -103,7 +104,7 @@ EXACT = "Flat"  # FAISS factory string whose lists are exact, so that no measure
 def index_documents(
     path: Path, documents: Sequence[Document], encoder: Encoder, log: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Make or update an index by the public `indexer.build`, with exact lists, replacing documents by doc_id."""
+    """Make or update an index by `indexer.building`, with exact lists, replacing documents by doc_id."""
     n = len(documents)
     report = build(
         path,

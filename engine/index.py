@@ -1,4 +1,4 @@
-"""`Index`: the public interface for querying an index; `indexer.build` writes it."""
+"""`Index`: the interface for querying an index; `longmatch.Index` is the public one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""longmatch with the interface of a peer: an index by `indexer.build`; each query is encoded, also if indexed."""
+"""longmatch with the interface of a peer: an index by `build`; each query is encoded, also if indexed."""
 
 from __future__ import annotations
 

@@ -31,8 +31,10 @@ from benchmarks.sections.faceted import (
     tied_ndcg,
 )
 from benchmarks.tables.sections import FacetsDetails, facets_table
-from engine import Index, Scoring, load_encoder
 from engine.encoders.files import BUNDLED_NAME
+from engine.encoders.loading import load_encoder
+from engine.index import Index
+from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 
 METRICS: Mapping[str, Callable[[Mapping[str, int], Mapping[str, float]], float]] = {  # of relevance and scores

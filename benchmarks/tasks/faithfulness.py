@@ -15,8 +15,8 @@ from benchmarks.program import Measurement, log, measurement, task
 from benchmarks.runs import Case, Run
 from benchmarks.sections.removal import METHODS, RemovalPlan, follow_hits
 from benchmarks.tables.sections import FaithfulnessDetails, faithfulness_table
-from engine import Scoring
 from engine.encoders.files import BUNDLED_NAME
+from engine.scoring.evidence import Scoring
 
 
 def measure(

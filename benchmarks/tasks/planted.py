@@ -32,10 +32,12 @@ from benchmarks.sections.planting import (
     plant,
 )
 from benchmarks.tables.sections import BEFORE, DOCUMENT, EVIDENCE, MODEL, NAMED, RANK, PlantedDetails, planted_table
-from engine import Document, Scoring, load_encoder
 from engine.encoders.encoder import Encoder
 from engine.encoders.files import BUNDLED_NAME
+from engine.encoders.loading import load_encoder
 from engine.index import Index
+from engine.scoring.evidence import Scoring
+from engine.text.document import Document
 
 
 @dataclass(frozen=True)

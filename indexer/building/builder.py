@@ -225,7 +225,7 @@ def build(
     interrupted, or whose documents all fail.
 
     Args:
-        documents: a stream; `indexer.read_corpus` makes one from paths.
+        documents: a stream; `indexer.building.corpus.read_corpus` makes one from paths.
         fields: of the settings, where they differ.
 
     Raises:

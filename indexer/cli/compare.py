@@ -41,9 +41,10 @@ from indexer.cli.output import (
 from indexer.cli.terminal import PairsProgress, log
 
 if TYPE_CHECKING:
-    from engine import Document, Index
+    from engine.index import Index
     from engine.report.chart import Chart
     from engine.result import Result
+    from engine.text.document import Document
 
 
 @click.command()

@@ -28,7 +28,7 @@ from engine.text.document import Document, Unreadable
 from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
-    from engine import Index
+    from engine.index import Index
     from engine.search.partition import Placement
     from engine.search.request import Parameter
     from indexer.reading.reader import DocumentReader, ReadLimits

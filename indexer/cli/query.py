@@ -37,7 +37,8 @@ from indexer.cli.output import (
 from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
-    from engine import Document, Index
+    from engine.index import Index
+    from engine.text.document import Document
     from indexer.cli.formats import Answer
     from indexer.reading.reader import DocumentReader
 

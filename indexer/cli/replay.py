@@ -31,7 +31,7 @@ from indexer.cli.options import (
 from indexer.cli.terminal import echo_text, log
 
 if TYPE_CHECKING:
-    from engine import Index
+    from engine.index import Index
     from engine.replay import Differences, Presence
 
 _LINE = re.compile(r":\d+$")  # line number of a document in a file of JSON lines

@@ -151,7 +151,7 @@ def build_on_cluster(
 
     Raises:
         ClusterError: a process of the cluster died repeatedly.
-        EngineError: as in `indexer.build`.
+        EngineError: as in `indexer.building.builder.build`.
     """
     used = settings.encoder
     if used is None or isinstance(used, str):

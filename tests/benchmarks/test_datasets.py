@@ -26,7 +26,7 @@ from benchmarks.runs import read_header, run_files
 from benchmarks.speed import growth
 from engine.index import Index
 from engine.text.document import Document
-from indexer import build
+from indexer.building.builder import build
 from tests.benchmarks.corpora import write_dataset
 from tests.benchmarks.made_runs import error_of
 from tests.fakes import FakeEncoder, make_corpus, make_document

@@ -14,7 +14,6 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-import indexer
 from engine.encoders.backbone import inference
 from engine.encoders.colde import ColdeEncoder, Freeze, PlacedChunk
 from engine.encoders.encoder import EncodedDocument, Pooling, SegmentedDocument, Variant, Vectors
@@ -26,6 +25,7 @@ from engine.errors import DocumentError, EncoderError
 from engine.index import Index
 from engine.search.request import Request
 from engine.text.document import Document
+from indexer.building.builder import build
 from tests.encoders.tiny import (
     COLDE,
     ENCODERS,
@@ -431,7 +431,7 @@ def test_search_with_every_encoder_finds_a_document_and_parts_sum_to_the_score(
     name: str, bert_folder: Path, corpus: list[Document], tmp_path: Path
 ) -> None:
     encoder = loaded(ENCODERS[name](bert_folder), tmp_path / "encoder")
-    indexer.build(tmp_path / "x.lm", corpus, encoder=encoder, factory="Flat")
+    build(tmp_path / "x.lm", corpus, encoder=encoder, factory="Flat")
     with Index.open(tmp_path / "x.lm", encoder=encoder) as index:
         result = index.search(corpus[3], Request(k=6, with_itself=True))
     assert result.hits[0].doc_id == "d3"

@@ -21,8 +21,8 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner, Result
 
-from engine import Index
 from engine.errors import DocumentError
+from engine.index import Index
 from engine.readers import Unreadable, read_file
 from engine.text.document import Document
 from engine.text.segmentation import Section

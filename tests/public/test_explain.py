@@ -19,7 +19,7 @@ from engine.errors import EncoderError, IndexMismatch
 from engine.index import Index
 from engine.search.request import Request
 from engine.text.document import Document
-from indexer import build
+from indexer.building.builder import build
 from indexer.cli import main
 from tests.encoders.tiny import ENCODERS
 from tests.fakes import FakeEncoder, make_document
