@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from engine.errors import DocumentError, QueryError
 from engine.index import Index
-from engine.report.contract import VERSION
+from engine.report.contract import VERSION, section_places
 from engine.search.request import Request
 from engine.text.cleaning import safe
 from engine.text.document import Document
@@ -143,11 +143,7 @@ def _listed(hit: Values | None) -> set[tuple[int, int]] | None:
     """The section pairs that a hit lists, by number; None where it lists all."""
     if hit is None or all(part["kind"] != "rest" for part in hit["parts"]):
         return None
-    return {_numbers(part) for part in hit["parts"] if part["kind"] == "section_pair"}
-
-
-def _numbers(part: Values) -> tuple[int, int]:
-    return part["query_section"]["index"], part["target_section"]["index"]
+    return {section_places(part) for part in hit["parts"] if part["kind"] == "section_pair"}
 
 
 def _contributions(hit: Values | None, listed: set[tuple[int, int]] | None) -> dict[tuple[str, str], float]:
@@ -155,7 +151,7 @@ def _contributions(hit: Values | None, listed: set[tuple[int, int]] | None) -> d
     sums: dict[tuple[str, str], float] = {}
     for part in [] if hit is None else hit["parts"]:
         key = _REST
-        if part["kind"] == "section_pair" and (listed is None or _numbers(part) in listed):
+        if part["kind"] == "section_pair" and (listed is None or section_places(part) in listed):
             key = (_name(part["query_section"]), _name(part["target_section"]))
         sums[key] = sums.get(key, 0.0) + part["contribution"]
     return sums

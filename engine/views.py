@@ -164,9 +164,10 @@ class Result(results.Result):
         return part_frame(self, n_pairs=n_pairs)
 
     def __str__(self) -> str:
-        from engine.report.table import result_table
+        from engine.report.lines import plain
+        from engine.report.table import result_lines
 
-        return result_table(self)
+        return plain(result_lines(self))
 
     def _repr_html_(self) -> str:
         from engine.report.page import result_html

@@ -8,7 +8,8 @@ import pytest
 
 from engine.comparison import compare_alone
 from engine.index import Index
-from engine.report.table import result_lines, result_table
+from engine.report.lines import plain
+from engine.report.table import result_lines
 from engine.result import Result
 from engine.search.request import Request
 from engine.text.document import Document
@@ -114,7 +115,7 @@ def test_an_index_of_words_compares_by_words(tmp_path: Path) -> None:
 
 
 def test_the_table_names_both_documents_and_what_the_score_rests_on(index: Index, corpus: list[Document]) -> None:
-    alone = result_table(compare_alone(QUERY, TARGET, FakeEncoder()), n_pairs=1, width=80)
+    alone = plain(result_lines(compare_alone(QUERY, TARGET, FakeEncoder()), n_pairs=1, width=80))
     assert alone.startswith("< q") and "\n> t" in alone
     assert "without an index there are no thresholds" in alone
     assert "River -> Sea" in alone and "river" in alone and "*" not in alone

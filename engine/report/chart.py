@@ -82,7 +82,7 @@ def claim_chart(
     """
     query = result.query
     texts = [_shortened(_text(query, row), most_characters) for row in rows]
-    columns = [_column(result, hit, rows, _lowest(result, hit, rows, least)) for hit in result.hits]
+    columns = [_column(result, hit, rows, least) for hit in result.hits]
     rule = _rule(result, least)
     if result.hits and not any(cell for column in columns for cell in column):
         rule += " These are all cells; a lower least contribution (--least 0) fills them."
@@ -104,20 +104,13 @@ def _rule(result: Result, least: float | None) -> str:
     return f"Cells that add less than {STANDS_OUT:g} times what unrelated documents of this index reach are empty."
 
 
-@dataclass(frozen=True, slots=True)
-class _Lowest:
-    """The lowest contribution of the cell of a row, and whether a passage above its threshold makes up for less."""
-
-    contribution: float
-    is_passage_enough: bool
-
-
-def _lowest(result: Result, hit: Hit, rows: Sequence[int], least: float | None) -> list[_Lowest]:
+def _lowest(result: Result, hit: Hit, rows: Sequence[int], least: float | None) -> list[float]:
+    """The lowest contribution of the cell of each row."""
     if least is not None:
-        return [_Lowest(least, is_passage_enough=False)] * len(rows)
+        return [least] * len(rows)
     if (floors := QuerySections.of(result).floors) is None:
-        return [_Lowest(hit.score / max(2, 2 * len(result.query.sections)), is_passage_enough=True)] * len(rows)
-    return [_Lowest(float(floors[row]), is_passage_enough=False) for row in rows]
+        return [hit.score / max(2, 2 * len(result.query.sections))] * len(rows)
+    return [float(floors[row]) for row in rows]
 
 
 def _text(query: Document, number: int) -> str:
@@ -137,23 +130,26 @@ def _row(query: Document, number: int, text: str, cells: tuple[Cell | None, ...]
     return ChartRow(label, pages_label(place_of(query, section.span)), text, cells)
 
 
-def _column(result: Result, hit: Hit, rows: Sequence[int], lowest: Sequence[_Lowest]) -> list[Cell | None]:
+def _column(result: Result, hit: Hit, rows: Sequence[int], least: float | None) -> list[Cell | None]:
     pairs: dict[int, list[SectionPair]] = {}
     for pair in hit.breakdown.pairs:
         pairs.setdefault(pair.query_section, []).append(pair)
     quotes = Quotes(result.query, hit, result.language, result.stock)
-    return [_cell(hit, pairs.get(row, []), quotes, least) for row, least in zip(rows, lowest, strict=True)]
+    is_passage_enough = least is None and result.floor is None
+    cells: list[Cell | None] = []
+    for row, lowest in zip(rows, _lowest(result, hit, rows, least), strict=True):
+        own = pairs.get(row, [])
+        is_enough = sum(pair.contribution for pair in own) >= lowest
+        is_enough |= is_passage_enough and any(pair.parts for pair in own)
+        cells.append(_cell(hit, own, quotes) if own and is_enough else None)
+    return cells
 
 
-def _cell(hit: Hit, pairs: Sequence[SectionPair], quotes: Quotes, lowest: _Lowest) -> Cell | None:
-    contribution = sum(pair.contribution for pair in pairs)
-    is_enough = contribution >= lowest.contribution or (lowest.is_passage_enough and any(pair.parts for pair in pairs))
-    if not pairs or not is_enough:
-        return None
+def _cell(hit: Hit, pairs: Sequence[SectionPair], quotes: Quotes) -> Cell:
     best = max(pairs, key=lambda pair: pair.contribution)
     _, quote = quotes.of(best)
     return Cell(
-        contribution,
+        sum(pair.contribution for pair in pairs),
         section_label(hit.document, best.target_section),
         pages_label(place_of(hit.document, quote.span)),
         quote,

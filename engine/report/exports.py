@@ -218,7 +218,6 @@ class Publication:
     """The bibliographic data of one document; "" for a field that its metadata lacks."""
 
     key: str  # unique among the references of one file
-    doc_id: str
     kind: EntryType
     title: str
     authors: tuple[str, ...]
@@ -263,7 +262,6 @@ def _reference(doc_id: str, hits: Sequence[tuple[Result, Hit]], taken: set[str])
         plain["doi"] = _DOI_PREFIX.sub("", plain["doi"])
     return Publication(
         key=_key(doc_id, taken),
-        doc_id=doc_id,
         kind=kind,
         title=_text(hit.title) or doc_id,
         authors=_authors(values),

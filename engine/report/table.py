@@ -47,11 +47,6 @@ _NO_BACKGROUND = (
 )
 
 
-def result_table(result: Result, *, n_pairs: int | None = None, width: int = WIDTH) -> str:
-    """`result_lines` as plain text."""
-    return plain(result_lines(result, n_pairs=n_pairs, width=width))
-
-
 def result_lines(result: Result, *, n_pairs: int | None = None, width: int = WIDTH) -> list[Line]:
     """The hits of one query, each with the strongest sections of the query and a quote of both sides.
 

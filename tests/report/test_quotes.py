@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.contract import best_parts, result_dict, spans
+from engine.report.lines import plain
 from engine.report.page import result_html, result_page
 from engine.report.quotes import MOST_CHARACTERS, Quote, Quotes, marked_runs, window
-from engine.report.table import result_table
+from engine.report.table import result_lines
 from engine.result import Hit
 from engine.scoring.parts import TermPart
 from engine.search.request import Request
@@ -123,7 +124,7 @@ def test_regulations_without_spaces_are_quoted_in_sentences_with_marked_words(la
     *texts, mine, theirs, words = REGULATIONS[language]
     result = compare_alone(*(make_document(name, text) for name, text in zip("qt", texts, strict=True)), FakeEncoder())
     assert result.language == language
-    table, report = result_table(result, width=160), result_page([result])
+    table, report = plain(result_lines(result, width=160)), result_page([result])
     (best,) = best_parts(result_dict(result)["hits"][0])
     for side, text, marked in zip(("query", "target"), texts, (mine, theirs), strict=True):
         quote = best["quotes"][side]
@@ -311,7 +312,7 @@ QUERY = make_document("q", [("Mine", "Nobody knows. The fox crosses a river by n
 
 def test_all_views_show_the_same_sentences(index: Index) -> None:
     result = index.search(QUERY, Request(k=1))
-    table, notebook = result_table(result, width=100), result_html(result)
+    table, notebook = plain(result_lines(result, width=100)), result_html(result)
     report = " ".join(re.sub("<[^>]*>", "", result.to_html()).split())
     (snippet,) = result.hits[0].snippets(1)
     part = best_parts(result.to_dict()["hits"][0])[0]

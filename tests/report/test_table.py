@@ -19,9 +19,9 @@ from engine.comparison import compare_alone
 from engine.index import Index
 from engine.report.chart import Chart, chart_csv, chart_docx, chart_html, claim_chart
 from engine.report.contract import QuerySections, rest_note, section_shares, summary
-from engine.report.lines import columns
+from engine.report.lines import columns, plain
 from engine.report.page import MOST_CELLS, Mark, MarkedRun, excerpts, marked_runs, section_map
-from engine.report.table import coverage_note, encoding_lines, result_table
+from engine.report.table import coverage_note, encoding_lines, result_lines
 from engine.result import Encoding
 from engine.scoring.evidence import Floor
 from engine.scoring.parts import Breakdown, ChunkPart, SectionPair, pair_columns
@@ -84,7 +84,7 @@ def test_notes_are_on_as_many_lines_as_they_need(width: int) -> None:
         (found, "5 of 5 candidates encoded, 2 of them now"),
     ]
     for result, note in notes:
-        table = result_table(result, width=width)
+        table = plain(result_lines(result, width=width))
         assert note in " ".join(table.split()) and max(map(columns, table.splitlines())) <= width
 
 
@@ -99,7 +99,7 @@ def test_notes_are_on_as_many_lines_as_they_need(width: int) -> None:
 def test_two_quotes_of_the_same_words_are_one_line(text: str, signs: list[str]) -> None:
     end = ", beside the mill and below the mill, alone." if len(text) > 80 else "."
     query = make_document("q", f"The heron waits for trout at the weir of the mill{end}")
-    table = result_table(compare_alone(query, make_document("t", text), FakeEncoder()))
+    table = plain(result_lines(compare_alone(query, make_document("t", text), FakeEncoder())))
     assert [line.split()[0] for line in table.splitlines() if line.startswith(" " * 14)] == [*signs, "words:"]
 
 

@@ -16,8 +16,9 @@ import pytest
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index
 from engine.report.contract import best_parts, result_dict
+from engine.report.lines import plain
 from engine.report.page import result_page
-from engine.report.table import result_table
+from engine.report.table import result_lines
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.store.snapshot import IndexSnapshot
@@ -359,4 +360,4 @@ def test_a_stock_sentence_is_marked_and_never_shown_first(tmp_path: Path) -> Non
     assert kinds == ["body", "boilerplate"]
     assert [part["quotes"]["stock"] for part in parts] == [None, {"n_documents": 25, "n_compared": 25}]
     note = "boilerplate: 25 of 25 reference documents have it"
-    assert note in result_table(result) and note in result_page([result])
+    assert note in plain(result_lines(result)) and note in result_page([result])
