@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from engine.comparison import compare_alone
 from engine.encoders.encoder import Encoder
 from engine.errors import QueryError
+from engine.readers.fields import Fields
 from engine.scoring.evidence import Scoring
 from engine.search.request import Request
 from engine.views import Result, result_view
 from indexer.building.builder import EncodeNow, Settings
 from indexer.building.corpus import FileIds
 from longmatch.index import Index
-from longmatch.sources import Columns, Item, Source, index_path, query_document, read_source
+from longmatch.sources import Item, Source, index_path, query_document, read_source
 from longmatch.writing import warn_of_failures, write
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def build(
         EngineError: see `indexer.building.builder.build`.
     """
     folder = index_path(path)
-    stream = read_source(source, Columns(text, id, title), FileIds(id_prefix, folder))
+    stream = read_source(source, Fields(text, title, id), FileIds(id_prefix, folder))
     used = encoder
     if encode != "none" and (isinstance(encoder, str) or (encoder is None and not folder.exists())):
         # Loaded here, so that the returned index uses it too.

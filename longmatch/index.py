@@ -12,6 +12,7 @@ from engine.encoders.encoder import Encoder
 from engine.environment import refuse_windows
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index as OpenedIndex
+from engine.readers.fields import Fields
 from engine.report.lines import counted
 from engine.scoring.evidence import Scoring
 from engine.search.request import STANDING, Request
@@ -20,7 +21,7 @@ from engine.store.where import filter_text
 from engine.text.document import Document
 from engine.views import JointResult, Result
 from indexer.building.corpus import FileIds
-from longmatch.sources import Columns, Item, Source, Where, index_path, query_document, read_source
+from longmatch.sources import Item, Source, Where, index_path, query_document, read_source
 from longmatch.writing import changes_only, progress_log, warn_of_failures, write
 
 if TYPE_CHECKING:
@@ -421,7 +422,7 @@ class Index:
             DocumentError: the source cannot be used, or none of its documents could be added.
             IndexBusy: another process writes the index.
         """
-        return self._write(source, Columns(text, id, title), encode, progress, are_present=False)
+        return self._write(source, Fields(text, title, id), encode, progress, are_present=False)
 
     def update(
         self,
@@ -441,7 +442,7 @@ class Index:
             DocumentError: the source cannot be used, or none of its documents could replace one.
             IndexBusy: another process writes the index.
         """
-        return self._write(source, Columns(text, id, title), encode, progress, are_present=True)
+        return self._write(source, Fields(text, title, id), encode, progress, are_present=True)
 
     def remove(self, doc_ids: str | Iterable[str]) -> int:
         """Remove documents, all or none; `longmatch upkeep compact` frees their disk space.
@@ -476,7 +477,7 @@ class Index:
     def _write(
         self,
         source: Source,
-        columns: Columns,
+        columns: Fields,
         encode: EncodeNow | None,
         progress: bool | Progress | None,
         *,

@@ -42,27 +42,17 @@ _METADATA = ("metadata", "meta")
 _RESERVED = frozenset({"_id", "id", "title", "text", "sections", *_METADATA})
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The fields of a record, or columns of a table, that hold text, id and title; None is the usual name."""
+def check_fields(names: list[str], columns: Fields) -> None:
+    """Refuse a record or a table that lacks a needed field.
 
-    text: str | None = None  # usually "text"
-    id: str | None = None  # usually "_id" or "id"
-    title: str | None = None  # usually "title"
-
-    @property
-    def fields(self) -> Fields:
-        """The same names for the records of files."""
-        return Fields(self.text, self.title, self.id)
-
-    def missing(self, names: list[str]) -> str | None:
-        """The problem of a record or table with these field names; None if no needed field is missing."""
-        if self.text is None and not {"text", "sections"} & set(names):
-            return f"no field 'text' among {names}; name the one that holds the text: text='{_guess(names)}'"
-        for argument, name in (("text", self.text), ("id", self.id), ("title", self.title)):
-            if name is not None and name not in names:
-                return f"no field {name!r} among {names}; change {argument}={name!r}"
-        return None
+    Raises:
+        DocumentError: one is missing; the message has the argument that names it.
+    """
+    if columns.text is None and not {"text", "sections"} & set(names):
+        raise DocumentError(f"no field 'text' among {names}; name the one that holds the text: text='{_guess(names)}'")
+    for argument, name in (("text", columns.text), ("id", columns.id), ("title", columns.title)):
+        if name is not None and name not in names:
+            raise DocumentError(f"no field {name!r} among {names}; change {argument}={name!r}")
 
 
 def whole_document(document: Document) -> Document:
@@ -70,15 +60,14 @@ def whole_document(document: Document) -> Document:
     return document if document.sections else replace(document, sections=divide(document.text))
 
 
-def record_document(record: Mapping[Any, Any], columns: Columns) -> Document:
+def record_document(record: Mapping[Any, Any], columns: Fields) -> Document:
     """A dict as a document.
 
     Raises:
         DocumentError: a field is missing or has another type, or there is no text.
     """
     fields = {str(key): value for key, value in record.items()}
-    if (problem := columns.missing(list(fields))) is not None:
-        raise DocumentError(problem)
+    check_fields(list(fields), columns)
     doc_id = _id(fields, columns)
     try:
         # Through the JSON reader, so that a dict is read like a line of a file.
@@ -94,7 +83,7 @@ def record_document(record: Mapping[Any, Any], columns: Columns) -> Document:
     )
 
 
-def _as_json(fields: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+def _as_json(fields: Mapping[str, Any], columns: Fields) -> dict[str, Any]:
     used = {columns.text, columns.id, columns.title}
     record = {key: _plain(value) for key, value in fields.items() if _is_metadata(key, value) and key not in used}
     record["title"] = _plain(fields.get(columns.title or "title"))
@@ -108,7 +97,7 @@ def _as_json(fields: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     return record | {"text": text}
 
 
-def record_id(record: Mapping[Any, Any], columns: Columns) -> str | None:
+def record_id(record: Mapping[Any, Any], columns: Fields) -> str | None:
     """The id of a record as a text; None if the record has no usable id."""
     try:
         return _id(record, columns)
@@ -121,7 +110,7 @@ def is_missing(value: object) -> bool:
     return _plain(value) is None
 
 
-def _id(fields: Mapping[Any, Any], columns: Columns) -> str | None:
+def _id(fields: Mapping[Any, Any], columns: Fields) -> str | None:
     name = columns.id or next((key for key in _IDS if not is_missing(fields.get(key))), None)
     if name is None:
         return None
@@ -212,7 +201,7 @@ class Stream:
     replace_files: bool = False  # whether a file replaces another existing file with the same doc_id
 
 
-def read_source(source: object, columns: Columns, ids: FileIds | None = None) -> Stream:
+def read_source(source: object, columns: Fields, ids: FileIds | None = None) -> Stream:
     """Read the first document of a source, so that an unusable source is refused before anything is written.
 
     Args:
@@ -223,12 +212,11 @@ def read_source(source: object, columns: Columns, ids: FileIds | None = None) ->
     """
     stream, ids = Stream(iter(())), ids or FileIds()
     if is_table(source):
-        names = table_columns(source)
-        if names is not None and (problem := columns.missing(names)) is not None:
-            raise DocumentError(problem)
+        if (names := table_columns(source)) is not None:
+            check_fields(names, columns)
         documents = with_prefix(ids.prefix, _items(table_rows(source), columns, stream))
     elif (paths := _paths(source)) is not None:
-        files = list_corpus(paths, columns.fields)
+        files = list_corpus(paths, columns)
         stream.n_expected = files.n_documents
         documents = read_corpus(files, ids=ids)
     else:
@@ -271,7 +259,7 @@ def _listed(source: object) -> Iterable[object]:
     raise DocumentError(f"the source is {type(source).__name__}; pass a folder, a table, or a list of {_ITEMS}")
 
 
-def _items(items: Iterable[object], columns: Columns, stream: Stream) -> Iterator[Document | Unreadable]:
+def _items(items: Iterable[object], columns: Fields, stream: Stream) -> Iterator[Document | Unreadable]:
     """The documents of items of any kind; a repeated text or dict without id is left out."""
     seen: set[int] = set()
     for number, item in enumerate(items):
@@ -285,16 +273,16 @@ def _items(items: Iterable[object], columns: Columns, stream: Stream) -> Iterato
             yield document
 
 
-def _documents(item: object, number: int, columns: Columns) -> Iterator[Document | Unreadable]:
+def _documents(item: object, number: int, columns: Fields) -> Iterator[Document | Unreadable]:
     """The documents of one item."""
     if isinstance(item, Document):
         yield whole_document(item)
     elif isinstance(item, Mapping):
-        if number == 0 and (problem := columns.missing([str(key) for key in item])) is not None:
-            raise DocumentError(problem)
+        if number == 0:
+            check_fields([str(key) for key in item], columns)
         yield _readable(lambda: record_document(item, columns), number, record_id(item, columns))
     elif (path := _path(item)) is not None:
-        yield from read_corpus(list_corpus([path], columns.fields))
+        yield from read_corpus(list_corpus([path], columns))
     elif isinstance(item, str):
         yield _readable(lambda: Document.from_text(item), number, None)
     elif isinstance(item, Unreadable):
@@ -312,7 +300,7 @@ def _readable(read: Callable[[], Document], number: int, doc_id: str | None) -> 
         return Unreadable(doc_id or f"record {number}", str(error), doc_id or "")
 
 
-def _is_unnamed(item: object, columns: Columns) -> bool:
+def _is_unnamed(item: object, columns: Fields) -> bool:
     return isinstance(item, str) or (isinstance(item, Mapping) and record_id(item, columns) is None)
 
 
@@ -405,7 +393,7 @@ def query_document(query: object) -> Document:
     if isinstance(query, Mapping):
         if not {"text", "sections"} & set(query):
             raise DocumentError(f"no field 'text' among {list(query)}; rename the one that holds the text of the query")
-        return record_document(query, Columns())
+        return record_document(query, Fields())
     if isinstance(query, os.PathLike):
         return _file_document(Path(query))
     if isinstance(query, str):

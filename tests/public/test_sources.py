@@ -17,9 +17,9 @@ import pytest
 
 from engine.errors import DocumentError
 from engine.readers import Unreadable, jsonl
+from engine.readers.fields import Fields
 from engine.text.document import Document
 from longmatch.sources import (
-    Columns,
     is_missing,
     is_table,
     named_path,
@@ -36,7 +36,7 @@ BODY = "A long enough paragraph on the subject. " * 8
 
 
 def read(record: dict[Any, Any], **columns: str) -> Document:
-    return record_document(record, Columns(**columns))
+    return record_document(record, Fields(**columns))
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_a_record_that_cannot_be_read_is_refused(record: dict[str, Any], columns
 
 
 def test_an_id_is_looked_up_without_an_error_and_missing_values_are_known() -> None:
-    assert record_id({"_id": 5}, Columns()) == "5"
-    assert record_id({"doi": "x"}, Columns(id="doi")) == "x"
-    assert record_id({"id": None}, Columns()) is None
-    assert record_id({"id": [1]}, Columns()) is None
+    assert record_id({"_id": 5}, Fields()) == "5"
+    assert record_id({"doi": "x"}, Fields(id="doi")) == "x"
+    assert record_id({"id": None}, Fields()) is None
+    assert record_id({"id": [1]}, Fields()) is None
     assert all(map(is_missing, [None, float("nan"), np.float32("nan"), pandas.NA, pandas.NaT]))
     assert not any(map(is_missing, ["", 0, False]))
 
@@ -161,7 +161,7 @@ def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ids(source: object, **columns: str) -> list[str]:
-    found = list(read_source(source, Columns(**columns)).documents)
+    found = list(read_source(source, Fields(**columns)).documents)
     assert all(isinstance(one, Document) for one in found)
     return [one.doc_id for one in found]
 
@@ -170,13 +170,13 @@ def ids(source: object, **columns: str) -> list[str]:
 def test_a_folder_may_be_a_path_or_a_string(papers: Path) -> None:
     for source in (papers, "papers", str(papers), [papers], ["papers"], "papers/*", iter([papers])):
         assert ids(source) == ["one.md", "two.txt"]
-    assert read_source(papers, Columns()).n_expected == 2
+    assert read_source(papers, Fields()).n_expected == 2
 
 
 def test_a_list_may_mix_texts_files_dicts_and_documents(papers: Path) -> None:
     mixed = ["A text.", "papers/one.md", papers / "two.txt", {"id": "d", "text": "x"}, make_document("m", "words")]
     assert ids(mixed) == [Document.from_text("A text.").doc_id, "one.md", "two.txt", "d", "m"]
-    assert read_source(mixed, Columns()).n_expected == 5
+    assert read_source(mixed, Fields()).n_expected == 5
 
 
 @pytest.mark.parametrize("source", [{"id": "a", "text": "words"}, make_document("a", "words")])
@@ -185,7 +185,7 @@ def test_one_dict_or_document_is_a_source(source: object) -> None:
 
 
 def test_texts_that_come_again_are_left_out_but_not_records_with_an_id() -> None:
-    stream = read_source(["same", "other", "same", {"text": "same"}], Columns())
+    stream = read_source(["same", "other", "same", {"text": "same"}], Fields())
     assert len(list(stream.documents)) == 2
     assert stream.n_repeated == 2
     named = [{"id": "text-1", "text": "x"}, {"id": "text-1", "text": "x"}]
@@ -200,7 +200,7 @@ def test_a_generator_is_read_one_by_one() -> None:
             drawn.append(number)
             yield {"id": number, "text": "words"}
 
-    stream = read_source(records(), Columns())
+    stream = read_source(records(), Fields())
     assert drawn == [0]
     next(stream.documents), next(stream.documents)
     assert drawn == [0, 1]
@@ -209,7 +209,7 @@ def test_a_generator_is_read_one_by_one() -> None:
 
 def test_columns_of_a_table_are_named() -> None:
     table = pandas.DataFrame({"doi": ["a", "b"], "abstract": ["fox", "dog"], "year": [1, 2]})
-    stream = read_source(table, Columns(text="abstract", id="doi"))
+    stream = read_source(table, Fields(text="abstract", id="doi"))
     assert stream.n_expected == 2
     found = [one for one in stream.documents if isinstance(one, Document)]
     assert [(one.doc_id, one.text, dict(one.metadata)) for one in found] == [
@@ -220,14 +220,14 @@ def test_columns_of_a_table_are_named() -> None:
 
 def test_a_series_of_texts_is_a_list_of_texts() -> None:
     texts = pandas.Series(["fox", None, "dog"])
-    found = list(read_source(texts, Columns()).documents)
+    found = list(read_source(texts, Fields()).documents)
     assert found[1] == Unreadable("record 1", "it is empty; leave it out")
     assert [one.text for one in found if isinstance(one, Document)] == ["fox", "dog"]
 
 
 def test_a_bad_record_becomes_a_failure_and_the_others_are_read() -> None:
     records = [{"id": "a", "text": "x"}, {"id": "b", "text": ""}, {"text": None}, {"id": "c"}, {"id": "d", "text": "y"}]
-    found = list(read_source(records, Columns()).documents)
+    found = list(read_source(records, Fields()).documents)
     assert [one.doc_id for one in found if isinstance(one, Document)] == ["a", "d"]
     assert [(one.source, one.doc_id) for one in found if isinstance(one, Unreadable)] == [
         ("b", "b"),
@@ -238,7 +238,7 @@ def test_a_bad_record_becomes_a_failure_and_the_others_are_read() -> None:
 
 def test_a_file_that_cannot_be_read_becomes_a_failure(papers: Path) -> None:
     (papers / "bad.pdf").write_text("no PDF")
-    found = list(read_source([papers, {"id": "a", "text": "x"}], Columns()).documents)
+    found = list(read_source([papers, {"id": "a", "text": "x"}], Fields()).documents)
     assert [one.source for one in found if isinstance(one, Unreadable)] == [str(papers / "bad.pdf")]
 
 
@@ -266,14 +266,14 @@ def test_a_file_that_cannot_be_read_becomes_a_failure(papers: Path) -> None:
 )
 def test_a_source_of_another_kind_is_refused_before_it_is_read(source: object, message: str) -> None:
     with pytest.raises(DocumentError) as raised:
-        read_source(source, Columns())
+        read_source(source, Fields())
     assert str(raised.value).startswith(message)
 
 
 def test_an_open_file_and_a_record_of_another_type_later_on_are_refused(papers: Path) -> None:
     with (papers / "one.md").open() as lines, pytest.raises(DocumentError, match="an open file; pass its path"):
-        read_source(lines, Columns())
-    stream = read_source(["text", 5], Columns())
+        read_source(lines, Fields())
+    stream = read_source(["text", 5], Fields())
     with pytest.raises(DocumentError, match="record 1 is int"):
         list(stream.documents)
 
