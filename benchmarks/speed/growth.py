@@ -37,6 +37,7 @@ from benchmarks.tables.pivot import case_tables
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import IndexMismatch
 from engine.index import Index
+from engine.search.partition import Selection
 from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.partitioned import Snapshot
@@ -294,10 +295,11 @@ def exact_answers(folder: Path, n_queries: int, n_chunks: int, seed: int, k: int
     with Index.open(folder) as index:
         by_kind = draw_names(index.snapshot, n_queries, n_chunks, seed)
         names = [name for members in by_kind.values() for name in members]
-        queries = [(name, index.stored_query(name)) for name in names]
-        rankings = Searcher(index.snapshot).exact_top_positions(queries, k=k)
+        positions = np.array([index.position(name) for name in names])
+        queries = [*zip(positions.tolist(), index.stored_queries(positions), strict=True)]
+        tops = Searcher(index.snapshot).tops(queries, Selection(exact=True), k=k)
         doc_ids = index.snapshot.doc_ids()
-        targets = {name: [doc_ids[row] for row in ranking] for name, ranking in zip(names, rankings, strict=True)}
+        targets = {name: [doc_ids[row] for row in rows] for name, (rows, _) in zip(names, tops, strict=True)}
     return {"names": by_kind, "targets": targets}
 
 

@@ -84,7 +84,7 @@ def joint(searcher: Searcher, queries: Sequence[Query], n_like: int, request: Re
         Result(
             query=query.document,
             query_coverage=ready.vectors.coverage,
-            hits=searcher.hits(query, ready, searcher.exact(ready, positions), shown, request.offset, request.min_pair)
+            hits=searcher.hits(ready, searcher.exact(ready, positions), shown, request.offset, request.min_pair)
             if len(positions)
             else (),
             status=status,
@@ -148,7 +148,7 @@ def novelty(searcher: Searcher, query: Query, request: Request) -> Result:
     parts = [replace(section_query(query, number), skip_in_targets=skip) for number in numbers]
     prepared = [searcher.prepare(part) for part in parts]
     survey = searcher.survey(selection)
-    hits = searcher.best_hits(list(zip(parts, prepared, strict=True)), selection, len(survey.positions))
+    hits = searcher.best_hits(prepared, selection, len(survey.positions))
     sections = [
         SectionNovelty(
             number,

@@ -54,7 +54,6 @@ from engine.store.snapshot import OpenGeneration, Positions
 if TYPE_CHECKING:
     from engine.store.ann import OpenReplica
 
-NamedT = TypeVar("NamedT")
 AnswerT = TypeVar("AnswerT")
 
 PASS_CHUNKS = 4_096  # query chunks that are compared with the index in one pass over it
@@ -113,7 +112,7 @@ class Searcher:
         page = slice(request.offset, request.offset + request.k)
         ranks = self.ranks(prepared, partition.Selection.of(request), page.stop)
         best = ranks.best.exact.of(slice(page.start, None))
-        hits = self.hits(query, prepared, best, self.show(best.positions), page.start, request.min_pair)
+        hits = self.hits(prepared, best, self.show(best.positions), page.start, request.min_pair)
         hits = tuple(hit for hit in hits if hit.score >= least_score(request, floor))
         is_certified = ranks.is_exact and ranks.is_complete
         is_pooled = prepared.vectors.coverage.chunks_pooled > 1
@@ -149,18 +148,6 @@ class Searcher:
         best = self.ranks(self.prepare(query), partition.Selection.of(request), request.k).best.exact
         return best.positions, best.scores
 
-    def exact_top_positions(self, queries: Sequence[tuple[str, Query]], *, k: int) -> list[Positions]:
-        """The best documents that `search` with `exact` finds for indexed documents, each without itself.
-
-        Many queries share one pass over the vectors of the index, `PASS_CHUNKS` of their chunks at a time.
-        """
-        positions = [self.snapshot.position(doc_id) for doc_id, _ in queries]
-        placed = [
-            (-1 if position is None else position, query)
-            for position, (_, query) in zip(positions, queries, strict=True)
-        ]
-        return [best for best, _ in self.tops(placed, partition.Selection(exact=True), k=k)]
-
     def survey(self, selection: partition.Selection) -> partition.Survey:
         """The documents that a search may find, of all partitions; see `Partition.survey`.
 
@@ -179,19 +166,20 @@ class Searcher:
     ) -> Iterator[tuple[Positions, NDArray[np.float64]]]:
         """The best documents that `search` finds for many queries, as positions and scores above 0, best first.
 
+        Where all documents are scored, the queries share passes over them, of `PASS_CHUNKS` query chunks each.
+
         Args:
-            queries: each with its own position in the index, which is left out of its hits; -1 for none.
+            queries: documents of the index with their positions, each of which is left out of its own hits.
         """
         prepared = [(position, self.prepare(query)) for position, query in queries]
         survey = self.survey(selection)
         if not survey.is_exhaustive:
-            for (_, query), (position, ready) in zip(queries, prepared, strict=True):
-                without = () if position < 0 else (query.document.doc_id,)
-                others = replace(selection, without=(*selection.without, *without))
+            for (_, query), (_, ready) in zip(queries, prepared, strict=True):
+                others = replace(selection, without=(*selection.without, query.document.doc_id))
                 best = self.ranks(ready, others, k).best.exact
                 yield best.positions, best.scores
             return
-        for group in _passes(prepared, max(1, PASS_SCORES // max(1, len(survey.positions)))):
+        for group in _passes(prepared, len(survey.positions)):
             for top in self.exact_tops(group, selection, k):
                 yield top.exact.positions, top.exact.scores
 
@@ -209,17 +197,16 @@ class Searcher:
         return replace(reduce(join_exact, parts.values()).of(np.argsort(places)), positions=positions)
 
     def best_hits(
-        self, queries: Sequence[tuple[Query, Prepared]], selection: partition.Selection, n_documents: int
+        self, queries: Sequence[Prepared], selection: partition.Selection, n_documents: int
     ) -> list[Hit | None]:
         """The best hit of each of several queries, from all documents; None where none has a score above 0.
 
         The queries share passes over vectors and term counts.
         """
         best: list[Hit | None] = []
-        for group in _passes(queries, max(1, PASS_SCORES // max(1, n_documents))):
-            tops = self.exact_tops([(-1, prepared) for _, prepared in group], selection, 1)
-            for (query, prepared), top in zip(group, tops, strict=True):
-                best += self.hits(query, prepared, top.exact, self.show(top.exact.positions), 0) or (None,)
+        for group in _passes([(-1, prepared) for prepared in queries], n_documents):
+            for (_, prepared), top in zip(group, self.exact_tops(group, selection, 1), strict=True):
+                best += self.hits(prepared, top.exact, self.show(top.exact.positions), 0) or (None,)
         return best
 
     def exact_tops(
@@ -257,13 +244,7 @@ class Searcher:
             return dict(zip(chosen, answers, strict=True))
 
     def hits(
-        self,
-        query: Query,
-        prepared: Prepared,
-        exact: Exact,
-        shown: Sequence[partition.Shown],
-        offset: int,
-        min_pair: float = 0.0,
+        self, prepared: Prepared, exact: Exact, shown: Sequence[partition.Shown], offset: int, min_pair: float = 0.0
     ) -> tuple[Hit, ...]:
         """Scored documents (R,), in that order, as hits with a breakdown, ranked from `offset` + 1."""
         if not len(exact.positions):
@@ -300,11 +281,10 @@ def least_score(request: Request, floor: Floor | None) -> float:
     return float(request.least or 0.0)
 
 
-def _passes(
-    queries: Sequence[tuple[NamedT, Prepared]], most: int | None = None
-) -> Iterator[list[tuple[NamedT, Prepared]]]:
-    """Runs of at most `most` queries and `PASS_CHUNKS` chunks; a query with more chunks is a run by itself."""
-    run: list[tuple[NamedT, Prepared]] = []
+def _passes(queries: Sequence[tuple[int, Prepared]], n_documents: int) -> Iterator[list[tuple[int, Prepared]]]:
+    """Runs of at most `PASS_SCORES` scores and `PASS_CHUNKS` chunks, and of at least one query."""
+    most = max(1, PASS_SCORES // max(1, n_documents))
+    run: list[tuple[int, Prepared]] = []
     n_chunks = 0
     for query in queries:
         size = len(query[1].vectors.chunks)

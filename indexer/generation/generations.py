@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexDamaged, RecallTooLow, named_faults
 from engine.index import Index
+from engine.search.partition import Selection
 from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.durable import Checksum
@@ -51,13 +52,12 @@ class RecallSample:
 
     def __init__(self, snapshot: IndexSnapshot, rng: np.random.Generator, *, n_queries: int = RECALL_QUERIES) -> None:
         """Draw documents, and search exactly with each, leaving out the document itself."""
-        index, names = Index(snapshot), snapshot.doc_ids()
         encoded = np.flatnonzero(snapshot.has_vectors)
         chosen = np.sort(rng.choice(encoded, min(n_queries, len(encoded)), replace=False))
-        self._queries = [(names[position], index.stored_query(names[position])) for position in chosen]
+        self._queries = [*zip(chosen.tolist(), Index(snapshot).stored_queries(chosen), strict=True)]
         self._snapshot = snapshot
-        tops = Searcher(snapshot, scan_chunks=_SCAN_CHUNKS).exact_top_positions(self._queries, k=RECALL_K)
-        self._truth = [set(positions.tolist()) for positions in tops]
+        tops = Searcher(snapshot, scan_chunks=_SCAN_CHUNKS).tops(self._queries, Selection(exact=True), k=RECALL_K)
+        self._truth = [set(positions.tolist()) for positions, _ in tops]
 
     def __len__(self) -> int:
         return len(self._queries)
@@ -67,8 +67,8 @@ class RecallSample:
         searcher = Searcher(self._snapshot, generation=candidate, scan_chunks=_SCAN_CHUNKS)
         shares = [
             len(truth.intersection(searcher.rank(query, request)[0].tolist())) / len(truth)
-            for (doc_id, query), truth in zip(self._queries, self._truth, strict=True)
-            for request in [Request(k=RECALL_K, without=(doc_id,))]
+            for (_, query), truth in zip(self._queries, self._truth, strict=True)
+            for request in [Request(k=RECALL_K, without=(query.document.doc_id,))]
             if truth
         ]
         return float(np.mean(shares)) if shares else 1.0

@@ -13,6 +13,7 @@ import indexer.generation.generations as recall_module
 from engine.errors import RecallTooLow
 from engine.index import Index
 from engine.scoring.evidence import Scoring
+from engine.search.partition import Selection
 from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.snapshot import IndexSnapshot, OpenGeneration
@@ -68,10 +69,11 @@ def test_one_pass_for_many_queries_ranks_as_exact_searches_do(folder: Path, monk
     monkeypatch.setattr("engine.search.searcher.PASS_CHUNKS", 60)  # a pass for every six queries or so
     with Index.open(folder, encoder=FakeEncoder()) as index:
         names = index.snapshot.doc_ids()
-        queries = [(name, index.stored_query(name)) for name in names[::7]]
-        together = Searcher(index.snapshot, scan_chunks=200).exact_top_positions(queries, k=10)
-        for (name, _), positions in zip(queries, together, strict=True):
-            alone = [hit.doc_id for hit in index.search(name, Request(exact=True)).hits]
+        places = np.arange(0, len(names), 7)
+        queries = [*zip(places.tolist(), index.stored_queries(places), strict=True)]
+        together = Searcher(index.snapshot, scan_chunks=200).tops(queries, Selection(exact=True), k=10)
+        for place, (positions, _) in zip(places, together, strict=True):
+            alone = [hit.doc_id for hit in index.search(names[place], Request(exact=True)).hits]
             assert [names[position] for position in positions] == alone
 
 
