@@ -9,7 +9,7 @@ compared with scores of searches.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from engine.encoders.encoder import Encoder
 from engine.result import Hit, Provenance, Result, Status, encoder_state, provenance
 from engine.scoring.breakdown import Prepared, Scored, break_down
 from engine.scoring.evidence import Components, Matches, Scoring, best_matches, chunk_component, combine, no_matches
-from engine.search.query import Background, Query, as_stored, prepare, with_section_weights
+from engine.search.query import Background, Query, Unpinned, as_stored, prepare, with_section_weights
 from engine.search.request import Request
 from engine.store.reference import Reference
 from engine.store.shards import coarse
@@ -29,21 +29,13 @@ from engine.words.likelihood import collect, scores
 from engine.words.segmenter import segmenter_of
 
 
-@dataclass(frozen=True, slots=True)
-class TwoDocuments:
-    """The background of two documents alone: no thresholds, and the statistics of their own words."""
-
-    reference: Reference
-    language: str | None
-
-
-def alone(query: Document, target: Document, width: int) -> TwoDocuments:
-    """The background of two documents; the language is detected in their texts."""
+def alone(query: Document, target: Document, width: int) -> Unpinned:
+    """The background of two documents: no thresholds, and the statistics of their own words and language."""
     texts = [query.text, target.text]
     language = detect_language(texts)
     statistics = collect([count_documents(segmenter_of(language), [query, target])])
     none, no_rows = np.empty(0, np.uint64), np.empty((0, width), np.float16)
-    return TwoDocuments(Reference(0, 2, none, coarse(no_rows), np.empty(0, np.int64), statistics), language)
+    return Unpinned(Reference(0, 2, none, coarse(no_rows), np.empty(0, np.int64), statistics), language)
 
 
 def compare_alone(

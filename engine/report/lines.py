@@ -26,6 +26,7 @@ class Style(StrEnum):
     INSERTED = "inserted"
 
 
+_GAP = 2  # columns between the cells of a table
 _MOST_PADDED = 40  # columns of a cell of a table; one long name does not move all that follows
 _NO_COLUMN = frozenset(["Mn", "Me", "Cf"])  # Unicode categories of combining and invisible characters
 
@@ -100,7 +101,7 @@ def plain(lines: Iterable[Line]) -> str:
     return "\n".join("".join(run.text for run in shown) for shown in lines)
 
 
-def table(rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), gap: int = 2) -> list[Line]:
+def table(rows: Sequence[Sequence[str]], *, head: Sequence[str] = ()) -> list[Line]:
     """Rows in columns as wide as their widest cell of at most 40 columns; the last column is not padded."""
     cells = [[safe(cell) for cell in row] for row in ([head] if head else []) + list(rows)]
     widths = [
@@ -112,7 +113,7 @@ def table(rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), gap: int =
         first = Style.FAINT if head and not number else Style.TITLE
         rest = Style.FAINT if head and not number else Style.PLAIN
         runs = [
-            Run(cell + " " * (gap + max(0, width - columns(cell))), rest)
+            Run(cell + " " * (_GAP + max(0, width - columns(cell))), rest)
             for cell, width in zip(row, widths, strict=True)
         ]
         runs[0] = Run(runs[0].text, first)

@@ -89,6 +89,14 @@ class Background(Protocol):
         """The language by which words are segmented; None without words."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unpinned:
+    """A `Background` whose reference no index has pinned."""
+
+    reference: Reference
+    language: str | None
+
+
 def prepare(query: Query, background: Background, scoring: evidence.Scoring) -> Prepared:
     """Compute thresholds and weights of a query from a reference; for thresholds, copies of the query are left out.
 

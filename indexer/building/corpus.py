@@ -275,7 +275,6 @@ _N_NAMED = 8  # suffixes in a message
 # In place of the suffix of what is not read. A link to a folder may lead to a folder that it lies in.
 NO_SUFFIX, BROKEN_LINK, LINKED_FOLDER = "no suffix", "broken link", "link to a folder"
 NO_FILE = "missing file"  # of a library
-_ZOTERO = "zotero.sqlite"
 
 
 def _fragments(files: Collection[Path]) -> set[Path]:
@@ -330,7 +329,7 @@ def list_corpus(paths: Sequence[str], fields: Fields = USUAL) -> CorpusFiles:
     for pattern in named:
         for path in map(absolute, _expand(pattern)):
             is_folder = path.is_dir()
-            if is_folder and (path / _ZOTERO).is_file():
+            if is_folder and (path / DATABASE).is_file():
                 items |= _library(path, roots, suffixes)
                 continue
             root = path if is_folder else path.parent

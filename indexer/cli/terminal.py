@@ -115,10 +115,6 @@ class JsonLines(io.TextIOBase):
         """True."""
         return True
 
-    def isatty(self) -> bool:
-        """False."""
-        return False
-
     def write(self, text: str) -> int:
         """Write every line that is complete after `text`; the rest is kept."""
         with self._lock:
@@ -281,13 +277,12 @@ class BuildProgress(_Progress):
         return f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s" if report.n_tokens else ""
 
     def _line(self, report: BuildReport) -> str:
-        rate = report.n_tokens / max(report.seconds, 1e-9)
         parts = [f"{report.n_seen:,} documents"]
         if report.n_encoded > report.n_added + report.n_replaced:
             parts = [f"{report.n_encoded:,} documents encoded"]
         elif self._n_files is not None and report.n_seen <= self._n_files:
             parts[0] += f" of {self._n_files:,}"
-        speed = [f"{report.n_tokens:,} tokens", f"{rate:,.0f} tokens/s"] if report.n_tokens else []
+        speed = [f"{report.n_tokens:,} tokens", self._note(report)] if report.n_tokens else []
         return ", ".join([*parts, *self._time_left(report), *speed])
 
     def _time_left(self, report: BuildReport) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, QueryError, command_line, named_faults
 from engine.scoring.breakdown import Prepared
 from engine.scoring.evidence import LEVELS, FloorTable, Scoring
-from engine.search.query import Query, prepare
+from engine.search.query import Background, Query, Unpinned, prepare
 from engine.search.scorer import Scorer
 from engine.store.partitioned import Snapshot, open_snapshot
 from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_order
@@ -107,14 +107,6 @@ def pin_reference(writer: Writer | PartitionWriters, snapshot: Snapshot, log: Ca
     return reference
 
 
-@dataclass(frozen=True, slots=True)
-class _Background:
-    """A reference that is not pinned yet."""
-
-    reference: Reference
-    language: str | None
-
-
 def measure_floor(snapshot: Snapshot, reference: Reference) -> FloorTable | None:
     """The percentiles of the scores of unrelated documents; None where the sample is too small.
 
@@ -126,7 +118,7 @@ def measure_floor(snapshot: Snapshot, reference: Reference) -> FloorTable | None
     sample = order[: min(reference.n_documents or FLOOR_TARGETS, FLOOR_TARGETS)]
     if len(sample) < FEWEST_TARGETS:
         return None
-    background, scorer = _Background(reference, snapshot.language), Scorer(snapshot, Scoring())
+    background, scorer = Unpinned(reference, snapshot.language), Scorer(snapshot, Scoring())
     queries = _stored_queries(snapshot, sample[:FLOOR_QUERIES], with_vectors=reference.width > 0)
     near = np.zeros((len(queries), len(sample)), bool)
     rows = list[tuple[int, NDArray[np.float64]]]()
@@ -185,7 +177,7 @@ def _excerpt(query: Query, length: int, number: int) -> Query | None:
     return Query(excerpt, encoded, key=query.key, keeps_common=True)
 
 
-def _prepared(query: Query | None, background: _Background) -> Prepared | None:
+def _prepared(query: Query | None, background: Background) -> Prepared | None:
     """A query that is ready to score; None where there is nothing of it to compare."""
     if query is None:
         return None

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import engine.search.query as long_query_module
-from engine.comparison import TwoDocuments
 from engine.encoders.encoder import EncodedDocument, unit
 from engine.errors import QueryError
 from engine.index import Index
 from engine.result import Status
 from engine.scoring.evidence import Scoring
-from engine.search.query import MOST_CHUNKS, Query, left_out_sections, pool_long, prepare, query_stretches
+from engine.search.query import MOST_CHUNKS, Query, Unpinned, left_out_sections, pool_long, prepare, query_stretches
 from engine.search.request import Request
 from engine.search.scorer import Scorer
 from engine.store.reference import Reference
@@ -153,7 +152,7 @@ def test_words_are_no_neighbours_across_a_skipped_section() -> None:
     paper = Document("a", "a", end + "upper basin", (*sections, Section("", (), len(end), len(end) + 11)))
     nothing = np.empty(0, np.uint64), coarse(np.empty((0, 0), np.float16)), np.empty(0, np.int64)
     counts = count_documents(segmenter_of("english"), [paper])
-    background = TwoDocuments(Reference(0, 1, *nothing, collect([counts])), "english")
+    background = Unpinned(Reference(0, 1, *nothing, collect([counts])), "english")
     query = Query(paper, EncodedDocument.unencoded(0), skip=frozenset([SectionKind.REFERENCES]))
     prepared = prepare(query, background, Scoring())
     expected = segmenter_of("english").segment("moving water . upper basin")
