@@ -409,7 +409,16 @@ def _chain(page: Sequence[Line]) -> list[_Number]:
         chain = _longest(numbers, page, step)
         if len(chain) >= (_MIN_CHAIN if step == 1 else _MIN_CHAIN_OF_STEPS) and len(chain) > len(found):
             found = chain
-    return found if found and _is_in_margin(found, page) else []
+    return found if found and (_is_in_margin(found, page) or _is_between_columns(found, page)) else []
+
+
+def _is_between_columns(chain: Sequence[_Number], page: Sequence[Line]) -> bool:
+    """Whether the numbers of every fifth or tenth line are in the gap of two columns, as in patents."""
+    numbered, left = {number.place for number in chain}, min(number.left for number in chain)
+    others = [line for place, line in enumerate(page) if place not in numbered]
+    sides = [sum(line.right <= left for line in others), sum(line.left > left for line in others)]
+    is_stepped = chain[1].value - chain[0].value >= _STEPS[1]
+    return is_stepped and min(sides) >= _MIN_COLUMN_LINES and sum(sides) >= _SHARE_BESIDE * len(others)
 
 
 def _numbers(place: int, line: Line) -> Iterator[_Number]:

@@ -48,6 +48,20 @@ def test_line_numbers_are_left_out(make_pdf: MakePdf) -> None:
     assert text == " ".join(f"{LINE} {word} {letter}" for letter in "abc" for word in words)
 
 
+@pytest.mark.parametrize("at", [255.0, 280.0, 299.0])
+def test_numbers_of_every_fifth_line_between_the_columns_of_a_patent_are_left_out(make_pdf: MakePdf, at: float) -> None:
+    page: list[Print] = []
+    for n in range(1, 31):
+        number = [(str(n), at, 700 - 12.0 * n, 7.0, False)] if n % 5 == 0 else []
+        left, right = (
+            (f"{LINE} {word} {n}", x, 700 - 12.0 * n, 8.0, False) for word, x in (("left", 54.0), ("right", 312.0))
+        )
+        page += [left, *number, right]
+    document = read(make_pdf([page]), "a", "a.pdf")
+    assert document.text == " ".join(f"{LINE} {word} {n}" for word in ("left", "right") for n in range(1, 31))
+    assert document.left_out == {"line_numbers": 6}
+
+
 @pytest.mark.parametrize("margin", [[40.0, 40.0], [420.0, 420.0], [40.0, 420.0]], ids=["left", "right", "outer"])
 def test_numbers_of_a_printed_book_are_left_out(make_pdf: MakePdf, margin: list[float]) -> None:
     """Page numbers are in the column of the line numbers, and letters mark the last lines."""
