@@ -502,10 +502,10 @@ def _words_in_sight(text_page: _TextPage, text: str, start: int) -> Iterator[str
     places = [(start + unit.start(), start + unit.end() - 1, unit.group()) for unit in _UNIT.finditer(text)]
     units = sorted((min(_origin(text_page, place)[0] for place in unit[:2]), *unit) for unit in places)
     word: list[str] = []
-    for number, (_, first, last, unit) in enumerate(units):
+    for (_, first, last, unit), (following, *_, other) in zip(units, [*units[1:], (math.inf, 0, 0, "")], strict=True):
         word.append(unit)
-        right, size = max(_right(text_page, first), _right(text_page, last)), _size(text_page, first)
-        if number + 1 == len(units) or units[number + 1][0] - right >= WORD_GAP * size:
+        gap = following - max(_right(text_page, first), _right(text_page, last))
+        if gap >= WORD_GAP * _size(text_page, first) or not {unit, other} & {*_MIRRORED}:
             if any(map(RIGHT_TO_LEFT.search, word)):
                 yield "".join(reversed(word))
             else:  # its brackets may be mirrored

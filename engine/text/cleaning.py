@@ -63,11 +63,13 @@ def as_read(seen: Iterable[str]) -> str:
     """The words of a line, which are seen from left to right, as they are read: most letters decide its direction."""
     words = list(seen)
     rights, lefts = (sum(len(pattern.findall(word)) for word in words) for pattern in (RIGHT_TO_LEFT, _LEFT_TO_RIGHT))
-    is_leftward, against = rights > lefts, _LEFT_TO_RIGHT if rights > lefts else RIGHT_TO_LEFT
+    is_leftward = rights > lefts
+    along, against = (RIGHT_TO_LEFT, _LEFT_TO_RIGHT) if is_leftward else (_LEFT_TO_RIGHT, RIGHT_TO_LEFT)
     run: list[str] = []  # of words against the direction, and numbers between them
     ordered: list[str] = []
     for word in [*(reversed(words) if is_leftward else words), ""]:
-        if against.search(word) or (word and not any(map(str.isalpha, word)) and (run or is_leftward)):
+        is_neutral = bool(word) and not any(map(str.isalpha, word)) and (bool(run) or is_leftward)
+        if is_neutral or (against.search(word) and not along.search(word)):
             run.append(word)
             continue
         stop = max((at for at, one in enumerate(run, 1) if against.search(one)), default=0)

@@ -137,6 +137,7 @@ def test_columns_whose_content_goes_by_rows_are_read_in_turn(content: bytes, fon
         ("The word |dcba hgfe| is (old) now.", "The word |efgh abcd| is (old) now."),
         ("A term |dcba| (hour) and |hgfe|, and more.", "A term |abcd| (hour) and |efgh|, and more."),
         ("|dcba| Act 12 |hgfe lkji ponm|", "|mnop ijkl efgh| Act 12 |abcd|"),
+        ("Act|p| R |dcba hgfe|", "|efgh abcd| R |p|Act"),
     ],
 )
 def test_words_against_the_direction_of_a_line_are_in_order(shown: str, text: str) -> None:
