@@ -203,7 +203,7 @@ class Watch:
         state = {"schema": _STATE_VERSION, "index": self._folder, "queries": self._reported}
         try:
             with faults_named(str(self._path)), unfinished.open("w", encoding="utf-8") as file:
-                json.dump(state, file, ensure_ascii=False, indent=1)
+                file.write(json_text(state, indent=1))
                 file.flush()
                 os.fsync(file.fileno())
             yield

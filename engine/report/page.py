@@ -27,6 +27,7 @@ from engine.report.quotes import marked_runs as quote_runs
 from engine.report.quotes import window
 from engine.result import N_MATCHES, Hit, Result, SectionNovelty, Status, cut_short
 from engine.scoring.parts import PairColumns, pair_columns
+from engine.text.cleaning import printable
 from engine.text.document import KIND, LEFT_OUT, Document, MetadataValue, Scalar, section_label, section_labels
 from engine.text.segmentation import Span
 from engine.words.places import after_heading
@@ -433,7 +434,7 @@ def asset(name: str) -> str:
 
 def render(template: str, **values: Any) -> str:  # noqa: ANN401
     """Fill a template of `engine/report/templates`."""
-    return _environment().get_template(template).render(**values)
+    return printable(_environment().get_template(template).render(**values))  # a name of a file may not be Unicode
 
 
 @cache
@@ -447,7 +448,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "pages": pages_label,
-        "counted": lambda items, noun: counted(len(items), noun),
+        "counted": lambda items, noun: counted(items if isinstance(items, int) else len(items), noun),
         "number": lambda value: f"{value:.4f}",
         "percent": lambda share: unbroken(contract.percent(share)),
     }

@@ -134,7 +134,7 @@ def open_catalog(path: Path, *, read_only: bool) -> sqlite3.Connection:
             )
         query += "&immutable=1"
     connection = sqlite3.connect(
-        f"file:{quote(str(path.resolve()))}?{query}",
+        f"file:{quote(os.fsencode(path.resolve()))}?{query}",
         timeout=BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,

@@ -250,7 +250,8 @@ def build(
         with open_writers(folder) as target:
             _refuse_partition(target)
             first = target.parts[0]
-            if stopped := first.meta.get(FIRST_RUN):
+            stopped = None if is_new else first.meta.get(FIRST_RUN)
+            if stopped:
                 if settings.factory == resources.AUTO:
                     settings = replace(settings, factory=stopped["factory"])
                 if settings.encoder is None:

@@ -83,6 +83,9 @@ class _Commands(OrderedGroup):
                 return super().invoke(ctx)
         except EngineError as error:
             raise click.ClickException(safe(str(error))) from error
+        except UnicodeEncodeError as error:  # bytes of an argument that are not UTF-8
+            reason = f"{error.object!r:.200} is not UTF-8; names of documents are: longmatch show INDEX --documents"
+            raise click.ClickException(reason) from error
 
 
 def _open_streams() -> None:

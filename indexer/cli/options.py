@@ -24,6 +24,7 @@ import click
 from engine.environment import check_extra
 from engine.errors import QueryError, command_line
 from engine.store.catalog import holds_index
+from engine.text.cleaning import printable
 from engine.text.document import Document, Unreadable
 from indexer.cli.terminal import log
 
@@ -125,7 +126,7 @@ def typed_command() -> str:
     """The command as it was typed, quoted for a shell; "" outside of a command."""
     context = click.get_current_context(silent=True)
     arguments = () if context is None else context.meta.get(TYPED, ())
-    return command_line(*arguments) if arguments else ""
+    return printable(command_line(*arguments)) if arguments else ""
 
 
 def _existing(_context: click.Context, _parameter: click.Parameter, path: Path) -> Path:

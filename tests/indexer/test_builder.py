@@ -263,7 +263,8 @@ def test_a_killed_first_run_is_continued_as_it_was_called(
         patched.setattr(f"indexer.building.builder.{killed_in}", stop)
         patched.setattr("indexer.building.builder.remove_stub", lambda _: None)
         call = ("--encoder", bert_folder, *"--encode all --factory IVF1,Flat --language german".split(), *partitions)
-        assert "interrupted;" in run("index", tmp_path / "x.lm", papers, *call).output
+        first = run("index", tmp_path / "x.lm", papers, *call).output
+        assert "interrupted;" in first and "going on" not in first
     again = run("index", tmp_path / "x.lm", papers)
     assert again.stdout.startswith("3 added"), again.output
     assert f"--encode all --encoder {bert_folder} --factory IVF1,Flat" in again.stderr

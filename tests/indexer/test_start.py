@@ -121,3 +121,20 @@ def test_closed_streams_are_empty_and_their_numbers_are_not_given_to_files(
         command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout.startswith("1 added")) == (0, printed), done.stderr
+
+
+def test_arguments_that_are_not_utf_8_name_files_and_no_document(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"\xff.txt")).write_text("a text of some words")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+
+    def called(*words: str | bytes) -> str:
+        command = [sys.executable, "-m", "longmatch", *map(os.fsdecode, words)]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        return done.stderr if done.returncode else done.stdout
+
+    assert called("index", b"\xff.lm", ".", "--encode", "none").startswith("1 added")
+    assert called("watch", b"\xff.lm", "--text", "some words", "--state", b"\xff.json", "--least", "0").startswith(
+        "query"
+    )
+    assert called("query", b"\xff.lm", b"\xff.txt", "--format", "html").startswith("<!doctype html>")
+    assert called("show", b"\xff.lm", b"\xff.txt").startswith(r"Error: '\udcff.txt' is not UTF-8; names of documents")
