@@ -334,8 +334,9 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
             element.tag = "footnote"
         elif local_name(element) != "note" and (element.text or "").strip():
             element.tag = "text"
+    worded = set(filter(_has_words, root.iter(etree.Element)))
     notes = [one for one in root.iter(etree.Element) if local_name(one) in _NOTES]
-    mixed = {local_name(one) for note in notes for one in [*filter(_has_words, note.iterancestors())][-1:]}
+    mixed = {local_name(one) for note in notes for one in [*filter(worded.__contains__, note.iterancestors())][-1:]}
     markup.lift(root, _NOTES, _PARAGRAPHS | (mixed - _CELLS))
     markup.join_numbers([one for one in root.iter(etree.Element) if local_name(one) in _NUMBERS], _HEADINGS)
     is_listed = name in ("PubmedArticle", "PubmedBookArticle", "MedlineCitation", "entry")
@@ -404,8 +405,8 @@ def _title(root: Element) -> tuple[str, Element | None]:
 
 def _is_numbered(element: Element) -> bool:
     """Whether a number stands beside an element, as beside the title of a section."""
-    siblings = chain(element.itersiblings(etree.Element), element.itersiblings(etree.Element, preceding=True))
-    return any(local_name(one) in _NUMBERS for one in siblings)
+    beside = (element.getprevious(), element.getnext())
+    return any(one is not None and isinstance(one.tag, str) and local_name(one) in _NUMBERS for one in beside)
 
 
 def _metadata(root: Element) -> dict[str, MetadataValue]:
@@ -602,7 +603,7 @@ def _left_out(element: Element, heading: Callable[[Element], HeadingMark | None]
         return reasons.FILES
     if parent is not None and tag == "head" and markup.n_words(parent) > markup.n_words(element):
         return None
-    if parent is not None and tag == "page" and not len(element) and _has_words(parent):  # of print, inside of a text
+    if tag == "page" and not len(element) and (element.tail or "").strip():  # of print, inside of a text
         return reasons.RUNNING_HEADS
     reason = _REASONS.get(tag)
     return None if reason == reasons.FIGURES and words(element) else reason

@@ -30,6 +30,7 @@ FRAMES = {
     ".rst": "Pumps\n=====\n\nwater %s\n",
     ".html": "<html><body><h1>Pumps</h1><p>water %s</p></body></html>",
     ".xml": "<article><body><sec><title>Pumps</title><p>water</p>%s</sec></body></article>",
+    ".dita": "<topic><title>Pumps</title><p>water flows on</p>%s</topic>",
     ".tex": "\\documentclass{article}\n\\begin{document}\n\\section{Pumps}\nwater %s\n\\end{document}",
     ".fodt": "<o:document xmlns:o='opendocument' xmlns:t='t'><t:style t:name='C'><t:paragraph-properties "
              "t:text-align='center'/></t:style><o:body><o:text><t:p>water</t:p>%s</o:text></o:body></o:document>",
@@ -45,6 +46,8 @@ CONSTRUCTS = {
               "<center><b>Aim</b></center>", "<p align=center>", "<font face=symbol>a</font>", "<div>A</div><p>im</p>"),
     ".xml": ("<p>a</p>", "<p/>", "<!-- -->", "<?a?>", "&amp;", "<b>a</b>", "<xref>1</xref>", "<del>a</del>",
              "<math alttext='a'/>"),
+    ".dita": ("<p>a<fn>b</fn></p>", "<fn>b</fn>a", "<page/>", "<page/>a", "<b-title>a</b-title>", "<author>a</author>",
+              "<num>1</num><title>a</title>", "<xref target='a'/>", "<p>&lt;b&gt;a&lt;/b&gt;</p>", "<date>2019</date>"),
     ".fodt": ("<t:p t:style-name='C'>Aim</t:p>", "<t:p>a</t:p>", "<t:s/>"),
     ".tex": (
         "{", "}", "{}", "[", "$", "$$", "\\", "\\a", "\\a ", "\\a{", "\\a[", "\\\\[", "\\hspace ", "% a\n", "#1",
