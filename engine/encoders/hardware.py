@@ -71,8 +71,9 @@ def cpu_has_bf16() -> bool:
 
 
 def cpu_prefers_int8() -> bool:
-    """Whether the processor multiplies 8-bit numbers at least twice as fast as others: with VNNI, and without bf16."""
-    return bool({"avx512_vnni", "avx_vnni"} & _cpu_flags()) and not cpu_has_bf16()
+    """Whether the processor encodes at least a third faster in int8 than otherwise: with VNNI, without AMX."""
+    flags = _cpu_flags()
+    return bool({"avx512_vnni", "avx_vnni"} & flags) and "amx_tile" not in flags
 
 
 def _cpu_flags() -> frozenset[str]:

@@ -120,7 +120,7 @@ class _Options:
     metavar="TYPE",
     help="Numbers of the encoder's products: float32 or bfloat16, by default the faster one here, with the same "
     "vectors; or int8, on CPUs, with vectors of its own that a new INDEX keeps to, by default where the bundled "
-    "encoder is fastest so: with VNNI and without bfloat16.",
+    "encoder is fastest so: with VNNI and without AMX.",
 )
 @option(
     "--factory",

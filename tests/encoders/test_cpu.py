@@ -437,8 +437,9 @@ def restore_precision() -> Iterator[None]:
     ("flags", "dtype", "prefers_int8"),
     [
         ("fpu avx2", torch.float32, False),
-        ("fpu avx512_bf16 avx512_vnni", torch.bfloat16, False),
-        ("amx_bf16 amx_tile", torch.bfloat16, False),
+        ("fpu avx512_bf16", torch.bfloat16, False),
+        ("fpu avx512_bf16 avx512_vnni", torch.bfloat16, True),
+        ("avx512_bf16 avx512_vnni amx_bf16 amx_tile amx_int8", torch.bfloat16, False),
         ("avx2 avx_vnni", torch.float32, True),
         ("avx512f avx512_vnni", torch.float32, True),
     ],
