@@ -38,6 +38,7 @@ class Flow:
         self._size = pdf_layout.body_size(lines)
         self._pitch = pdf_layout.pitch_of(lines, self._size)
         self._edges = pdf_layout.right_edges(lines)
+        self._inside_words = pdf_layout.inside_words(lines)
         self._parts: list[str] = []
         self._n_chars = 0
         self._page_starts: dict[int, int] = {}
@@ -81,7 +82,7 @@ class Flow:
         return [range(start, stop) for start, stop in zip(starts, [*starts[1:], len(self._lines)], strict=True)]
 
     def _starts_paragraph(self, number: int) -> bool:
-        return pdf_layout.starts_paragraph(
+        return number - 1 not in self._inside_words and pdf_layout.starts_paragraph(
             self._lines[number - 1], self._lines[number], self._pitch, self._edges[number - 1]
         )
 
@@ -92,6 +93,8 @@ class Flow:
             before = paragraph[place - 1]
             if not place:
                 text = line.text
+            elif before in self._inside_words:
+                text += line.text
             elif pdf_layout.breaks_line(self._lines[before], self._edges[before]):
                 text += "\n" + line.text
             else:

@@ -54,6 +54,26 @@ def joined(left: str, right: str, known: frozenset[str]) -> str:
     return f"{left[:-1]}{hyphen_of(head[1], tail.group(), known, is_of_three=is_of_three)}{right}"
 
 
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_LEAST_FULL = 12  # times the type size; a shorter line is no full one
+_LEAST_SPACED = 0.2  # of the lines of Hangul, where spaces show which lines end with a word
+
+
+def inside_words(lines: Sequence[Line]) -> frozenset[int]:
+    """The numbers of lines of Hangul that end inside a word: no space is behind them, and one is behind others."""
+    ends = [number for number, line in enumerate(lines[:-1]) if _HANGUL.match(line.text[-1])]
+    n_spaced = sum(lines[number].has_space for number in ends)
+    if n_spaced < _LEAST_SPACED * len(ends):
+        return frozenset()
+    pairs = ((number, lines[number], lines[number + 1]) for number in ends if not lines[number].has_space)
+    return frozenset(
+        number for number, line, following in pairs
+        if line.size == following.size and _HANGUL.match(following.text)
+        and line.right > min(following.right, line.left + following.right - following.left) - line.size
+        and line.right - line.left > _LEAST_FULL * line.size
+    )  # fmt: skip
+
+
 def starts_paragraph(before: Line, line: Line, pitch: float, right_edge: float) -> bool:
     """Whether a line starts a paragraph after the line before it."""
     if line.size != before.size and abs(line.size - before.size) > 0.15 * before.size:
@@ -559,7 +579,7 @@ def rejoined(lines: Iterable[Line]) -> list[Line]:
         longest = max(longest, len(line.text))
         joined[-1] = replace(
             of_type, text=text, left=before.left, right=line.right, text_left=before.text_left, trailing=line.trailing,
-            is_note=is_note,
+            is_note=is_note, has_space=line.has_space,
         )  # fmt: skip
     return joined
 

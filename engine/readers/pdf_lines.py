@@ -209,6 +209,7 @@ class Line:
     is_bold: bool
     text_left: float = 0.0  # where the text after a leading number starts; 0 without such a number
     trailing: tuple[float, float] | None = None  # where text ends before a number in the margin, and where that starts
+    has_space: bool = field(default=False, compare=False, repr=False)  # behind its text
     is_note: bool = field(default=False, compare=False, repr=False)  # begins with a small number, as notes do
     start: int = field(default=0, compare=False, repr=False)  # its characters, by their indices on the page
     stop: int = field(default=0, compare=False, repr=False)
@@ -457,8 +458,8 @@ def _runs(text_page: _TextPage, text: str, start: int, *, is_laid: bool) -> Iter
 def _is_elsewhere(text_page: _TextPage, before: int, index: int) -> bool:
     """Whether a character is on another baseline than the one before it, and no script beside it."""
     (left, y), size = _origin(text_page, index), _size(text_page, index)
-    is_beside = -MAX_OVERLAP * size < left - _right(text_page, before) < MAX_GAP * size
-    return abs(y - _origin(text_page, before)[1]) > _SHIFT * size and not is_beside
+    is_far = not -MAX_OVERLAP * size < left - _right(text_page, before) < MAX_GAP * size
+    return is_far and abs(y - _origin(text_page, before)[1]) > _SHIFT * size
 
 
 def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
@@ -490,6 +491,7 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
         is_bold=is_bold,
         text_left=_origin(text_page, after_number)[0] if number else 0.0,
         trailing=_trailing(text_page, text, start, size),
+        has_space=pdfium.FPDFText_GetUnicode(text_page, last + 1) == ord(" "),
         is_note=is_note,
         start=first,
         stop=last + 1,
@@ -546,18 +548,16 @@ def is_raised(share: float, shift: float) -> bool:
 
 def _cells(text_page: _TextPage, text: str, start: int, size: float) -> tuple[str, ...]:
     """The texts of a line between gaps far wider than a space; () without such a gap."""
-    places = [match.start() for match in re.finditer(" ", text.rstrip())]
     borders = [
         place
-        for place in places
+        for place in (match.start() for match in re.finditer(" ", text.rstrip()))
         if place and _origin(text_page, start + place + 1)[0] - _right(text_page, start + place - 1) > _CELL_GAP * size
     ]
     return tuple(expanded(text[a:b].strip()) for a, b in pairwise([0, *borders, len(text)])) if borders else ()
 
 
 def _trailing(text_page: _TextPage, text: str, start: int, size: float) -> tuple[float, float] | None:
-    match = _TRAILING_NUMBER.search(text)
-    if match is None:
+    if (match := _TRAILING_NUMBER.search(text)) is None:
         return None
     text_right = _right(text_page, start + match.start(1) - 1)
     left, _ = _origin(text_page, start + match.end(1))

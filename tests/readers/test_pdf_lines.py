@@ -108,6 +108,7 @@ def rows_of(columns: list[tuple[str, int, int]], n_rows: int, turn: str = "") ->
 
 _TWO, _THREE = [("left", 60, 12), ("right", 240, 12)], [("a", 60, 14), ("b", 190, 14), ("c", 350, 10)]
 _HEBREW = HELVETICA.replace(b">>", b"/ToUnicode 4 0 R >>")
+WORD_OF_LINE = "abc defgh ijk lmnop qrst uvwx abcd efgh"
 _LETTERS = b"1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfrange <61> <7a> <05d0> endbfrange"
 
 
@@ -150,3 +151,14 @@ def test_words_against_the_direction_of_a_line_are_in_order(shown: str, text: st
     hebrew = {ord(letter): ord(letter) - 0x61 + 0x5D0 for letter in "abcdefghijklmnop"}
     wanted = "".join(part.translate(hebrew) if at % 2 else part for at, part in enumerate(text.split("|")))
     assert read(data, "a", "a.pdf").text == wanted
+
+
+@pytest.mark.parametrize(("behind", "text"), [(" ", "{0}{0} {0}"), ("", "{0} {0} {0}")])
+def test_words_of_korean_that_lines_cut_are_whole_where_spaces_end_the_others(behind: str, text: str) -> None:
+    """Small letters stand for syllables; a space behind some lines shows that the others end inside a word."""
+    lines = [WORD_OF_LINE, WORD_OF_LINE + behind, WORD_OF_LINE]
+    content = b"".join(b"BT /F1 10 Tf 72 %d Td (%s) Tj ET " % (700 - 12 * row, line.encode())
+                       for row, line in enumerate(lines))  # fmt: skip
+    letters = _LETTERS.replace(b"<05d0>", b"<ac00>")
+    syllables = WORD_OF_LINE.translate({code: code - 0x61 + 0xAC00 for code in range(0x61, 0x7B)})
+    assert read(pdf_of_contents([content], _HEBREW, [stream(letters)]), "a", "a.pdf").text == text.format(syllables)
