@@ -375,7 +375,7 @@ def without_repeated_rows(text: str) -> tuple[str, int]:
 
 
 _GERMAN = re.compile(r"\\usepackage\s{0,9}(?:\[[^\]]{0,200}german[^\]]{0,200}\]\s{0,9}\{babel\}|\{n?german\})")
-_SHORTHAND = re.compile('"([aouAOUsz=~|"\'`<>-])')
+_SHORTHAND = re.compile(r'(?<!\\)"([aouAOUsz=~|"\'`<>-])')
 _SHORTHANDS = dict(zip("aouAOUsz=~|\"'`<>-", (*"äöüÄÖÜßß--", "", "", *"“„«»", ""), strict=True))
 
 

@@ -212,6 +212,7 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
          "Gates Oak * elm"),
         ("", r"silt\-ation, \S 3, \copyright{} 2001, 4\degree", "siltation, §3, © 2001, 4°"),
         (_GERMAN, "Die gr\"o\"ste Schleuse, \"`Haus\"', Wa\"-ser", "Die größte Schleuse, „Haus“, Waser"),
+        (_GERMAN, r"Universit\"at zu G\"{o}ttingen, T\"ur", "Universität zu Göttingen, Tür"),
         (r"\abstract{It rises.}", "Text.", "Abstract It rises. Text."),
         (r"\title{Locks}\subtitle{A survey}", "Text.", "Locks A survey Text."),
         (r"\newif\ifdraft\draftfalse", r"\ifdraft A\else B\fi \drafttrue\ifdraft C\else D\fi", "B C"),
