@@ -509,7 +509,8 @@ class _Walk:
         if self._verbatim:
             text = joined_words(text.replace(_BREAK, "\n").replace("\f", "\n"))
         else:
-            text = "\n".join(one_line(line) for line in joined_lines(text).split(_BREAK)).strip()
+            text = joined_lines(joined_words(text) if "-\n" in text else text)
+            text = "\n".join(map(one_line, text.split(_BREAK))).strip()
             text = joined_words(text) if "\n" in text else text
         if text.strip():
             start = self._blocks.add(self._prefix + text.rstrip(), self._separator)

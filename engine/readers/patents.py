@@ -151,7 +151,7 @@ _TEXT = {  # heading of a part, and its tag in each format
     "Claims": ("claims", "SDOCL", "subdoc-claims"),
     "Amended claims": ("amended-claims", "amended-claims-statement"),
 }
-_CLAIM_NUMBER = re.compile(r"\s*(?:claim\s+)?\d{1,3}\s*(?:[-\u2013]\s*\d{1,3}\s*)?[.):]", re.IGNORECASE)
+_CLAIM_NUMBER = re.compile(r"\s*(?:claim\s+)?\d{1,3}\s*(?:[-\u2013]\s*\d{1,3}\s*)?[.):、．：]", re.IGNORECASE)
 _CAPITAL = re.compile("(?<=[a-z])(?=[A-Z])")
 _CLAIMS = frozenset([*_TEXT["Claims"], *_TEXT["Amended claims"]])
 _NOTES = frozenset(["footnote", "fn"])

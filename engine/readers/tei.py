@@ -30,6 +30,7 @@ _DROPPED_DIVISIONS = {
 }
 _KEYWORDS = ("{*}term", "{*}list/{*}item")
 _NUMBER = re.compile(r"[0-9A-Z]+(?:\.\d+)*\.?$")
+_HEADS = ("{*}text/{*}front//{*}docTitle", "{*}text/{*}body/{*}head")  # of a text whose header has no title
 _CHOICES = {"choice": ("corr", "reg", "expan", "unclear"), "app": ("lem",), "rdgGrp": (), "subst": ("add",)}
 
 
@@ -38,6 +39,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     title, others = _titles(root)
     blocks = Blocks()
     blocks.expect(markup.all_text(root))
+    blocks.opening = next((words(one) for path in _HEADS for one in root.iterfind(path)), "")
     blocks.add(words(title))
     for other in others:
         blocks.add(words(other))

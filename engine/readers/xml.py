@@ -147,12 +147,13 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
         read = _read_bioc if local_name(root) == "collection" else _read_any
         readers = (partial(read, part, doc_id, source) for part in parts)
         return several(readers, doc_id, source, ("id",)) if len(parts) > 1 else next(readers)()
-    if patents.has_bibliography(root):
-        return patents.read_tree(root, doc_id, source)
+    if found := [one for one in (root, *root.iterchildren(etree.Element)) if patents.has_bibliography(one)]:
+        readers = (partial(patents.read_tree, part, doc_id, source) for part in found)
+        return several(readers, doc_id, source, _OWN_IDS) if len(found) > 1 else next(readers)()
     if flat := next((module for mark, module in _FLAT.items() if mark in root.tag), ""):
         document: Document = import_module(f"engine.readers.{flat}").read_tree(root, doc_id, source)
         return document
-    if local_name(root) == "teiCorpus":
+    if local_name(root) in ("teiCorpus", "TEI"):
         _move_headers(root)
     inside = [
         node for node in root.iter(etree.Element) if _is_known(node) and not any(map(_is_known, node.iterancestors()))
@@ -203,9 +204,9 @@ def _name_as_atom(record: Element) -> None:
 
 def _move_headers(corpus: Element) -> None:
     """Move the headers of a corpus into its first text, whose reader counts their words."""
-    first = next(corpus.iter("{*}TEI", "{*}TEI.2"), None)
+    first = next(corpus.iterdescendants("{*}TEI", "{*}TEI.2"), None)
     for header in corpus.iterfind(".//{*}teiHeader"):
-        if first is not None and local_name(header.getparent()) == "teiCorpus":
+        if first is not None and (header.getparent() is corpus or local_name(header.getparent()) == "teiCorpus"):
             etree.SubElement(first, "note").text = all_text(header)
 
 
@@ -282,7 +283,9 @@ def _unicode(part: Element) -> str:
 
 
 def _is_known(node: Element) -> bool:
-    return local_name(node) in _READERS and "elsevier" not in node.tag  # whose articles are not JATS
+    if local_name(node) not in _READERS:
+        return False
+    return "elsevier" not in node.tag and node.find("{*}TEI") is None  # whose articles are not JATS; a corpus
 
 
 def _several(roots: Iterable[Element], doc_id: str, source: str) -> Iterator[Document | Unreadable]:

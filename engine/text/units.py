@@ -32,7 +32,8 @@ _CLAIMS_LINE = re.compile(
 # The number of a claim, or the first and the last number of cancelled claims: "3-5. (canceled)".
 _CLAIM = re.compile(
     rf"^[ \t#>-]*(?:\*\*)?[(\[【]?(?:{_WORD}[ \t]*|c(?=\d+\]))?"
-    r"(\d{1,3})\.?(?:[ \t]*[-–—][ \t]*(\d{1,3}))?[ \t]*(?:(?:\\?[.):]-?|[\]】]|[ \t][-–—](?=[ \t]))(?:\*\*)?\s+(?=\S)"
+    r"(\d{1,3})\.?(?:[ \t]*[-–—][ \t]*(\d{1,3}))?[ \t]*"
+    r"(?:(?:\\?[.):、．：]-?|[\]】]|[ \t][-–—](?=[ \t]))(?:\*\*)?(?:\s+(?=\S)|(?=[\u3040-\u9fff]))"
     r"|(?=\((?:cancel|withdraw|original|currently|previously|new\b)))"
     rf"|^#*[ \t]*{_WORD}[ \t]+(\d{{1,3}})[ \t]*$\s*",
     re.IGNORECASE | re.MULTILINE,

@@ -30,7 +30,7 @@ FRAMES = {
     ".rst": "Pumps\n=====\n\nwater %s\n",
     ".html": "<html><body><h1>Pumps</h1><p>water %s</p></body></html>",
     ".xml": "<article><body><sec><title>Pumps</title><p>water</p>%s</sec></body></article>",
-    ".dita": "<topic><title>Pumps</title><p>water flows on</p>%s</topic>",
+    ".dita": "<bill><p>water flows on</p>%s</bill>",
     ".tex": "\\documentclass{article}\n\\begin{document}\n\\section{Pumps}\nwater %s\n\\end{document}",
     ".fodt": "<o:document xmlns:o='opendocument' xmlns:t='t'><t:style t:name='C'><t:paragraph-properties "
              "t:text-align='center'/></t:style><o:body><o:text><t:p>water</t:p>%s</o:text></o:body></o:document>",

@@ -125,6 +125,9 @@ def test_readings_deleted_words_and_raised_digits_are_no_part_of_words(
     ("name", "data", "present", "absent"),
     [
         ("a.txt", f"CHAPTER ONE\n\n{_LINES}\n", ["regulation of hydraulic pumps", "municipality"], ["-"]),
+        *((name, data, ["regulation of hydraulic pumps", "municipality"], ["-"]) for name, data in (
+            ("a.xml", f"<doc><p>{_LINES}</p></doc>"), ("a.xml", jats("", f"<p>{_LINES}</p>")),
+            ("a.tei", tei(f"<p>{_LINES}</p>")))),
         ("a.json", record(_LINES), ["regulation of hydraulic pumps", "municipality"], ["-"]),
         ("a.txt", _PAGES, ["page 3 speaks of otters"], ["Sluice Journal"]),
         ("a.json", record(_PAGES), ["page 3 speaks of otters"], ["Sluice Journal"]),
@@ -315,6 +318,11 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
                   "</documento>", "Ley", ["Esta ley regula las presas."], {}),
         ("a.txt", "(54) Kreiselpumpe\n\nSie hebt Wasser.\n", "Kreiselpumpe", [], {}),
         ("a.html", html("<p>x</p>").replace("T<", "US1234567B2 - Pump - Google Patents<"), "Pump", [], {}),
+        ("a.xml", "<docdb><document><bibliographic-data><invention-title>Pump</invention-title></bibliographic-data>"
+                  "<claims><claim><claim-text>1、A pump.</claim-text></claim></claims></document></docdb>", "Pump",
+         ["Claims\n\n1、A pump."], {}),
+        ("a.xml", "<TEI><teiHeader><titleStmt><title/></titleStmt></teiHeader><text><body><head>Letters</head><p>It "
+                  "rose.</p></body></text></TEI>", "Letters", ["It rose."], {}),
         ("a.xml", "<rootTag><Award><AwardTitle>Silt</AwardTitle><AwardDate>2019-07-04</AwardDate><Text>It "
          "&lt;b&gt;fills"
                   "&lt;/b&gt; locks.&lt;br/&gt;It leaks in May.</Text></Award></rootTag>", "Silt",
@@ -328,7 +336,7 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
     ],
     ids=["st96", "wipo", "reissue", "judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps",
          "canceled", "elsevier", "springer", "pubmed", "book", "dita", "docbook", "draft", "standard",
-         "spanish", "inid", "google", "award", "fiction", "unknown"],
+         "spanish", "inid", "google", "docdb", "letters", "award", "fiction", "unknown"],
 )  # fmt: skip
 def test_formats_of_law_and_patents(
     name: str, data: str, title: str, present: Sequence[str], fields: dict[str, object]

@@ -310,6 +310,9 @@ def test_answers_of_services_are_the_records_inside_of_them(
          "May.</abstract></mods>"),
         ("MedlineCitationSet", "<MedlineCitation><Article><ArticleTitle>{}</ArticleTitle><Abstract><AbstractText>It "
          "fills locks in May.</AbstractText></Abstract></Article></MedlineCitation>"),
+        ("TEI", "<TEI><teiHeader><titleStmt><title>{}</title></titleStmt></teiHeader><text><p>It fills locks in "
+         "May.</p></text>"
+         "</TEI>"),
         ("items", "<item><title>{}</title><text>It fills locks in May.</text></item>"),
         ("PubmedArticleSet", "<PubmedBookArticle><ArticleTitle>{}</ArticleTitle><Abstract><AbstractText>It "
          "fills locks in "

@@ -296,7 +296,7 @@ def test_an_element_is_the_preamble_or_a_limitation(claim: str, elements: list[s
             "### Claim 1\n\nA pump.\n\n### Claim 2\n\nA drain.\n", "1.\nA pump.\n2.\nA drain.\n",
             "Claim 1. A pump.\n\nClaim 2. A drain.\n", "Claim 1\nA pump.\nClaim 2\nA drain.\n",
             "【請求項１】\nA pump.\n【請求項２】\nA drain.\n", "[c1] A pump.\n[c2] A drain.\n",
-            "Claim 1 (Original) A pump.\nClaim 2 (New) A drain.\n",
+            "1.一种水泵，包括转子。\n2、一种阀，包括座。\n", "Claim 1 (Original) A pump.\nClaim 2 (New) A drain.\n",
         )),
     ],
 )  # fmt: skip
