@@ -15,7 +15,7 @@ from engine.search.request import Request
 from engine.text.document import Document
 from engine.views import result_view
 from indexer.building.builder import build
-from tests.fakes import FakeEncoder, make_corpus, make_document
+from tests.fakes import FakeEncoder, make_document
 from tests.strict_schema import check
 
 QUERY = make_document(
@@ -78,20 +78,13 @@ def test_skipping_a_kind_equals_a_weight_of_0() -> None:
     _parts_sum_to_the_score(skipped)
 
 
-def test_a_skipped_kind_is_left_out_of_the_target_too(tmp_path: Path) -> None:
+def test_a_skipped_kind_is_left_out_of_the_target_too() -> None:
     body, tail = ("Body", "the long river runs"), ("Appendix", "an old house stands there by the long river")
     target, query = make_document("t", [body, tail]), make_document("q", [("House", tail[1]), ("River", body[1])])
     compared = compare_alone(query, target, FakeEncoder(), Request(skip=["appendix"]))
     assert {pair.target_section for pair in compared[0].pairs} == {0}
     assert compared[0].score < compare_alone(query, target, FakeEncoder())[0].score
     _parts_sum_to_the_score(compared)
-    build(tmp_path / "i.lm", [target, *make_corpus(6)], encoder=FakeEncoder())
-    with Index.open(tmp_path / "i.lm", encoder=FakeEncoder()) as index:
-        (hit,) = (hit for hit in index.search(query, Request(k=9, skip=["appendix"])) if hit.doc_id == "t")
-        by_index = index.compare(query, "t", Request(skip=["appendix"]))
-    assert by_index[0].score == hit.score
-    assert [pair.contribution for pair in by_index[0].pairs] == [pair.contribution for pair in hit.pairs]
-    _parts_sum_to_the_score(by_index)
 
 
 def test_without_an_index_the_matching_sections_and_related_documents_score_higher() -> None:

@@ -249,10 +249,7 @@ def pairs(documents: list[Document], max_tokens: int = 512, sampling: Sampling =
     return ViewPairs(FakeEncoder(), documents, sampling, batch_size=4, max_tokens=max_tokens)
 
 
-def test_a_batch_depends_on_seed_and_step_alone_and_views_are_redrawn_every_epoch() -> None:
-    one, other = pairs(CORPUS), pairs(CORPUS)
-    one.batch(0)
-    assert one.batch(5) == other.batch(5) != one.batch(6)
+def test_views_are_redrawn_every_epoch() -> None:
     few = CORPUS[:4]
     texts = [
         {query.document.doc_id: query.document.text for query in pairs(few).batch(step).queries} for step in (0, 1)
