@@ -100,7 +100,7 @@ class CandidateLists:
         `allowed` (N,) are those that may be found, `length` is R.
         """
         if not len(queries):
-            return empty_lists(len(queries))
+            return empty_lists(0)
         if self._replica is not None:
             return self.by_replica(self._replica, queries, allowed, length)
         return self.by_generation(queries, allowed, length)
@@ -110,7 +110,7 @@ class CandidateLists:
         generation = self.generation
         if generation is None:
             return empty_lists(len(queries))
-        return self._covered(FilteredChunks(self.snapshot, generation, allowed, len(queries)), queries, length)
+        return document_lists(FilteredChunks(self.snapshot, generation, allowed, len(queries)), queries, length)
 
     def by_replica(
         self, replica: OpenReplica, queries: Vectors, allowed: NDArray[np.bool_], length: int
@@ -119,16 +119,11 @@ class CandidateLists:
         filtered = FilteredChunks(self.snapshot, replica, allowed, len(queries))
         if not filtered.is_within_reach:
             return self.by_generation(queries, allowed, length)
-        lists = self._covered(filtered, queries, length)
+        lists = document_lists(filtered, queries, length)
         is_short = np.count_nonzero(lists.documents >= 0, axis=1) < min(length, filtered.n_documents)
         if not is_short.any():
             return lists
         return with_rows(lists, is_short, self.by_generation(queries[is_short], allowed, length))
-
-    def _covered(self, filtered: FilteredChunks, queries: Vectors, length: int) -> RankedLists:
-        if not filtered.n_documents:
-            return empty_lists(len(queries))
-        return document_lists(filtered, queries, length, filtered.n_documents)
 
     def _is_filtered_hard(self, allowed: NDArray[np.bool_]) -> bool:
         """Whether a filter leaves so few chunks that scanning them is faster than an approximate search."""
@@ -193,18 +188,16 @@ class FilteredChunks:
         return self._snapshot.chunks_by_id(ids, documents)
 
 
-def document_lists(index: FilteredChunks, queries: Vectors, length: int, n_documents: int) -> RankedLists:
-    """The documents nearest to each query chunk, as far as an index finds them.
+def document_lists(index: FilteredChunks, queries: Vectors, length: int) -> RankedLists:
+    """The documents nearest to each query chunk, as far as an index finds them; R is `length`.
 
-    Args:
-        n_documents: number of documents that may be found; once all are found, no deeper search follows.
-
-    Returns:
-        (I, R); with exact similarities, even if the index compares codes.
+    Similarities are exact, even if the index compares codes.
     """
+    if not index.n_documents:
+        return empty_lists(len(queries))
     documents = np.full((len(queries), length), -1, np.int64)
     similarities = np.full((len(queries), length), -np.inf, np.float32)
-    depth, n_wanted = index.first_depth, min(length, n_documents)
+    depth, n_wanted = index.first_depth, min(length, index.n_documents)
     open_rows = np.arange(len(queries))
     while len(open_rows):
         ids, estimates = index.search(queries[open_rows], depth)
@@ -234,14 +227,10 @@ def _multiplied(
 ) -> RankedLists:
     """Lists by exact similarities, computed for a few more documents than requested, since codes are coarse."""
     rows, columns = np.nonzero(first)
-    rank = np.cumsum(first, axis=1)[rows, columns] - 1
     vectors = index.vectors(ids[rows, columns], owners[rows, columns])
-    documents = np.full((len(queries), length + SPARE_DOCUMENTS), -1, np.int64)
-    similarities = np.full(documents.shape, -np.inf, np.float32)
-    documents[rows, rank] = owners[rows, columns]
-    similarities[rows, rank] = np.einsum("nd,nd->n", queries[rows], vectors)
-    best = _sorted(documents, similarities)
-    return RankedLists(best.documents[:, :length], best.similarities[:, :length])
+    similarities = np.full(owners.shape, -np.inf, np.float32)
+    similarities[rows, columns] = np.einsum("nd,nd->n", queries[rows], vectors)
+    return best_by_document(np.where(first, owners, -1), similarities, length)
 
 
 def empty_lists(n_queries: int) -> RankedLists:

@@ -133,6 +133,10 @@ class Chunks:
         self.searches: list[tuple[int, int]] = []  # numbers of query chunks, and depths
         self._vectors, self._owners = vectors, owners
 
+    @property
+    def n_documents(self) -> int:
+        return int(np.count_nonzero(~self.hidden))
+
     def search(self, queries: Vectors, depth: int) -> tuple[NDArray[np.int64], Vectors]:
         self.searches.append((len(queries), depth))
         products = queries @ self._vectors.T
@@ -182,14 +186,14 @@ def test_lists_equal_a_loop_over_all_chunks(n_each: int, depth: int, hidden: int
     vectors, owners = drawn(240), np.repeat(np.arange(n_documents), n_each)
     index = Chunks(vectors, owners, depth=depth)
     index.hidden[:hidden], index.is_coded = True, is_coded
-    found = document_lists(index, QUERIES, 11, n_documents - hidden)
+    found = document_lists(index, QUERIES, 11)
     assert found.documents.tolist() == by_hand(vectors, owners, list(range(hidden, n_documents)), 11)
     assert_exact(found, vectors, owners)
 
 
 def test_fewer_documents_than_a_list_is_long_leave_it_unfilled() -> None:
     vectors, owners = drawn(240), np.repeat(np.arange(3), 80)
-    found = document_lists(Chunks(vectors, owners), QUERIES, 5, 3)
+    found = document_lists(Chunks(vectors, owners), QUERIES, 5)
     assert found.documents[:, :3].tolist() == by_hand(vectors, owners, [0, 1, 2], 3)
     assert (found.documents[:, 3:] == -1).all() and np.isneginf(found.similarities[:, 3:]).all()
 
@@ -205,7 +209,7 @@ def test_of_codes_only_a_few_documents_more_than_wanted_are_read() -> None:
         return vectors(ids, documents)
 
     index.vectors = counted  # type: ignore[method-assign]
-    document_lists(index, QUERIES, 11, 400)
+    document_lists(index, QUERIES, 11)
     assert read == [len(QUERIES) * (11 + SPARE_DOCUMENTS)]
 
 
@@ -213,7 +217,7 @@ def test_only_query_chunks_that_found_too_few_documents_are_searched_again() -> 
     copies = np.repeat(QUERIES[:1], 60, axis=0)  # one document fills the first list of the first query chunk
     vectors, owners = np.concatenate([copies, drawn(40)]), np.concatenate([np.zeros(60, int), np.arange(1, 41)])
     index = Chunks(vectors, owners, depth=16)
-    found = document_lists(index, QUERIES, 3, 41)
+    found = document_lists(index, QUERIES, 3)
     assert found.documents.tolist() == by_hand(vectors, owners, list(range(41)), 3)
     assert index.searches[0] == (5, 16) and index.searches[-1] == (1, 64)
 
@@ -221,12 +225,12 @@ def test_only_query_chunks_that_found_too_few_documents_are_searched_again() -> 
 def test_an_exhausted_index_is_not_searched_again_and_others_deeper_until_the_last_depth() -> None:
     index = Chunks(drawn(240), np.repeat(np.arange(40), 6), depth=16)
     index.n_found, index.is_bounded = 9, True
-    found = document_lists(index, QUERIES, 11, 40)
+    found = document_lists(index, QUERIES, 11)
     assert index.searches == [(5, 16)]
     assert (found.documents[:, 9:] == -1).all()
     index = Chunks(drawn(240), np.zeros(240, int), depth=4)
-    index.last_depth = 60
-    document_lists(index, QUERIES, 11, 40)
+    index.last_depth, index.hidden = 60, np.zeros(40, bool)  # documents of which all but one have no chunk
+    document_lists(index, QUERIES, 11)
     assert [depth for _, depth in index.searches] == [4, 16, 64]
 
 
