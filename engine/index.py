@@ -21,12 +21,13 @@ from engine.errors import EncoderError, EngineError, IndexMismatch, QueryError, 
 from engine.result import Encoding, Hit, IndexState, Provenance, Status, index_state, provenance, recorded_encoder
 from engine.scoring.evidence import Scoring
 from engine.search.partition import Placement
-from engine.search.query import Query, as_stored
+from engine.search.query import Query, as_stored, with_section_weights
 from engine.search.request import Explain, Mode, Request
-from engine.search.searcher import Searcher
+from engine.search.searcher import Searcher, ranked
 from engine.store.checks import content_hash
-from engine.store.partitioned import Snapshot, index_facts, open_snapshot
+from engine.store.partitioned import Snapshot, check_fields, check_key, index_facts, open_snapshot
 from engine.store.snapshot import IndexSnapshot, Positions
+from engine.store.where import cut_off, dated_text
 from engine.text.document import Document
 from engine.text.segmentation import Coverage
 from engine.views import JointResult, Result, joint_view, result_view
@@ -262,31 +263,20 @@ class Index:
         for doc_id in request.without:
             self.position(doc_id)
         if request.where is not None:
-            self._check_filter(request.where)
+            check_fields(self.snapshot, request.where)
         if request.before is not None and self.n_documents:
-            from engine.store.where import cut_off
-
             dates, _ = cut_off(request.before)
             if not any(map(self.snapshot.has_field, dates)):
                 raise QueryError(f"no document has a date: a field {', '.join(dates)}; leave out before")
         if request.one_per is not None:
-            from engine.store.partitioned import check_key
-
             check_key(self.snapshot, request.one_per)
         if request.explain is Explain.MODEL and (reason := self.encoder.cannot_explain) is not None:
             raise EncoderError(reason)
-
-    def _check_filter(self, where: str) -> None:
-        from engine.store.partitioned import check_fields  # a search without a filter looks nothing up
-
-        check_fields(self.snapshot, where)
 
     def _n_undated(self, request: Request) -> int | None:
         """Documents that pass the filter of a request and have no date; None where it has no date either."""
         if request.before is None:
             return None
-        from engine.store.where import dated_text
-
         is_undated = ~self.snapshot.matching(dated_text(request.before))
         return int(np.count_nonzero(is_undated[self.matching(request.where)]))
 
@@ -322,7 +312,7 @@ class Index:
         """
         if where is None:
             return np.arange(self.n_documents)
-        self._check_filter(where)
+        check_fields(self.snapshot, where)
         return np.flatnonzero(self.snapshot.matching(where))
 
     def copies(self, document: Document) -> list[str]:
@@ -474,19 +464,15 @@ def _weighted(query: Query, request: Request) -> Query:
     """A query whose sections are skipped or weighted as requested."""
     if not request.skip and not request.weights:
         return query
-    from engine.search.query import with_section_weights
-
     return with_section_weights(query, request.skip, request.weights)
 
 
 def _searched(searcher: Searcher, query: Query, request: Request) -> results.Result:
-    """The result of a request in its mode and order; code of an unusual mode or order is loaded here."""
+    """The result of a request in its mode and order; novelty is loaded here."""
     if request.mode is Mode.NOVELTY:
         from engine.search.joint import novelty
 
         return novelty(searcher, query, request)
     if request.diversify or request.one_per is not None:
-        from engine.search.searcher import ranked
-
         return ranked(searcher, query, request)
     return searcher.search(query, request)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from engine.environment import installed_faiss, installed_version, require_one_faiss
+from engine.environment import gpu_numbers, installed_faiss, installed_version, require_one_faiss
 from engine.errors import EngineError
 
 
@@ -107,8 +107,6 @@ def _torch() -> str:
 def _gpu_search() -> str:
     """Search a few vectors on each GPU, as `--device cuda` would, and compare the results with those of the CPU."""
     import torch
-
-    from engine.environment import gpu_numbers
 
     numbers = gpu_numbers("cuda")
     if not numbers:

@@ -15,7 +15,7 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from engine.encoders.encoder import ModelExplanation
+from engine.encoders.encoder import Encoder, ModelExplanation
 from engine.errors import QueryError
 from engine.scoring.evidence import Floor
 from engine.scoring.parts import Breakdown, SectionPair
@@ -27,7 +27,6 @@ from engine.words.places import TermPlaces, nowhere
 from engine.words.wording import StockSentence, StockWording, stock_sentences
 
 if TYPE_CHECKING:
-    from engine.encoders.encoder import Encoder
     from engine.store.partitioned import Snapshot
 
 N_SNIPPETS = 3  # section pairs of a hit that are listed by default, in tables, JSON and rows alike

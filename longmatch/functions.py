@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from engine.comparison import compare_alone
 from engine.encoders.encoder import Encoder
@@ -15,12 +14,10 @@ from engine.search.request import Request
 from engine.views import Result, result_view
 from indexer.building.builder import EncodeNow, Settings
 from indexer.building.corpus import FileIds
+from indexer.building.report import Progress
 from longmatch.index import Index
 from longmatch.sources import Item, Source, index_path, query_document, read_source
 from longmatch.writing import warn_of_failures, write
-
-if TYPE_CHECKING:
-    from indexer.building.report import Progress
 
 
 def build(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack, overload
 
 from engine.encoders.encoder import Encoder
-from engine.environment import refuse_windows
+from engine.environment import check_extra, refuse_windows
 from engine.errors import IndexMismatch, QueryError
 from engine.index import Index as OpenedIndex
 from engine.readers.fields import Fields
@@ -388,8 +388,6 @@ class Index:
             MissingExtra: pyarrow is not installed.
             QueryError: there is no such table, or the filter cannot be used.
         """
-        from engine.environment import check_extra
-
         check_extra("pyarrow", "Index.to_arrow()", "pyarrow", "arrow")
         from engine.report.arrow import index_export
 

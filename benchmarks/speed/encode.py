@@ -77,7 +77,6 @@ class Way:
 def index_all(job: Job, dtype: Dtype | None = None) -> dict[str, Any]:
     """Read, segment, tokenize, encode and store into a fresh index, as `longmatch index` does; then its generation."""
     from benchmarks.prepare import check_failures
-    from engine.encoders.loading import load_encoder
     from indexer.building.builder import build
 
     commits: list[float] = []  # processor time when each batch was committed
@@ -101,8 +100,6 @@ def index_all(job: Job, dtype: Dtype | None = None) -> dict[str, Any]:
 
 def encode_all(job: Job) -> dict[str, Any]:
     """Encode the same batches of documents, read and segmented beforehand, and do nothing else."""
-    from engine.encoders.loading import load_encoder
-
     with limited_threads(job.config.threads, width=job.config.width):
         encoder = load_encoder(job.config.encoder, device=job.device)
         segmented = list(segment_all(encoder, job.sample.dataset))

@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks.datasets import DatasetError, open_dataset
 from benchmarks.lexical import LEXICAL, fitted
+from benchmarks.metrics import evaluate_named
 from benchmarks.program import Measurement, log, measurement, names_of, task
 from benchmarks.runs import Case, Run
 from benchmarks.scisumm import (
@@ -70,8 +71,6 @@ def make_trial(name: str, data: Scisumm, n_draws: int, origin: Origin) -> Summar
 
 def measure(system: System, cost: BuildCost, trial: SummaryTrial, *, is_trained_on_it: bool = False) -> Run:
     """Rank the candidates of every question and judge the rankings, draw by draw."""
-    from benchmarks.metrics import evaluate_named
-
     ranker = CandidateRanker(system, trial.data.summaries, trial.depth)
     started = time.perf_counter()
     rankings = [{question.query_id: ranker.rank(question) for question in draw} for draw in trial.draws]

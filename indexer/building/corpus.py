@@ -37,7 +37,7 @@ from engine.readers import Unreadable, holds_document, jsonl
 from engine.readers.fields import USUAL, Fields
 from engine.readers.latex_source import is_fragment
 from engine.readers.reader import included_files
-from engine.store.catalog import is_manifest
+from engine.store.catalog import holds_index, is_manifest
 from engine.text.document import Document, MetadataValue
 from indexer.reading.reader import (
     OCR_DIGEST,
@@ -177,7 +177,6 @@ class FileIds:
 def held_files(index: Path, files: Mapping[Path, object]) -> dict[Path, str]:
     """The doc_ids of the given files that an index holds; empty if there is no index."""
     # Loads numpy, time that a mistyped path should not cost.
-    from engine.store.catalog import holds_index
     from engine.store.partitioned import stored_sources
 
     if not holds_index(index):
@@ -436,7 +435,6 @@ def _unchanged_scans(index: Path, requests: Sequence[ReadRequest], languages: st
     """Documents of an index whose text OCR recognised, in files that are the same; OCR takes seconds a page."""
     # Loads numpy, time that a mistyped path should not cost.
     from engine.citing import CITING_TEXT
-    from engine.store.catalog import holds_index
     from engine.store.partitioned import stored_with_field
 
     files = {request.doc_id: request.source for request in requests}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import QueryError
+from engine.report.contract import envelope, result_dict
 from engine.report.exports import csv_text
 from engine.report.lines import counted
 from engine.result import CLUSTER_COLUMNS, PAIR_COLUMNS, cluster_rows
@@ -121,7 +122,6 @@ def _check_use(documents: tuple[str, ...], index: Path | None, doc_id: str | Non
 
 def _print_changes(result: Result, shown: Output) -> None:
     from engine.report.changes import changes_dict, changes_html, changes_lines, changes_of
-    from engine.report.contract import envelope, result_dict
 
     changes = changes_of(result)
     if shown.form == "table":

@@ -10,7 +10,7 @@ from typing import Any
 from engine.report.contract import envelope, result_dict
 from engine.report.exports import NOVELTY_COLUMNS, PART_COLUMNS, bibtex, csv_text, novelty_rows, part_rows, ris
 from engine.report.lines import Line, line
-from engine.report.table import N_NOVELTY_PAIRS, N_PAIRS, no_hits, result_lines
+from engine.report.table import N_NOVELTY_PAIRS, N_PAIRS, joint_dict, joint_lines, no_hits, result_lines
 from engine.result import JointResult, Result
 from engine.text.cleaning import json_text, safe
 from indexer.cli.options import typed_command
@@ -43,8 +43,6 @@ def print_answers(answers: Sequence[Answer], shown: Output) -> None:
 
 def print_joint(result: JointResult, shown: Output) -> None:
     """Write a result of several documents as table, JSON or a line of JSON, to a file or to standard output."""
-    from engine.report.table import joint_dict, joint_lines
-
     if shown.form == "table":
         emit_lines(lambda width: joint_lines(result, n_pairs=shown.n_pairs, width=width), shown.output)
         return

@@ -14,6 +14,8 @@ import click
 from engine.environment import check_extra
 from engine.errors import command_line
 from engine.report.lines import counted, duration, megabytes
+from engine.store.catalog import holds_index
+from engine.text.document import Document
 from indexer.cli.options import (
     FAILED,
     PARTLY,
@@ -33,7 +35,6 @@ from indexer.cli.terminal import BuildProgress, echo, echo_text, log
 
 if TYPE_CHECKING:
     from engine.readers import Unreadable
-    from engine.text.document import Document
     from indexer.building.builder import Settings
     from indexer.building.corpus import CorpusFiles
     from indexer.building.report import BuildReport
@@ -204,12 +205,9 @@ def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> 
     of_corpus = [name for name, is_given in of_paths if is_given]
     if of_corpus and not paths:
         raise click.UsageError(f"{of_corpus[0]} needs PATH...: the corpus as it is now")
-    if not paths:
-        from engine.store.catalog import holds_index
-
-        if not holds_index(index):
-            typed = command_line("index", index, "PATH...")
-            raise click.UsageError(f"{index} holds no index; name what to index: {typed}")
+    if not paths and not holds_index(index):
+        typed = command_line("index", index, "PATH...")
+        raise click.UsageError(f"{index} holds no index; name what to index: {typed}")
     _check_ray(options)
 
 
@@ -269,8 +267,6 @@ def _built(
     encode: Literal["none", "later", "all"],
 ) -> BuildReport:
     """Read the corpus and write the index, with progress."""
-    from engine.store.catalog import holds_index
-    from engine.text.document import Document
     from engine.words.languages import language_name
     from indexer.building.builder import begun, build
     from indexer.building.corpus import FileIds, read_corpus

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from engine.environment import check_extra
-from engine.errors import QueryError, command_line
-from engine.store.catalog import holds_index
+from engine.errors import DocumentError, QueryError, command_line
+from engine.store.catalog import holds_index, partition_folders, read_manifest
 from engine.text.cleaning import printable
-from engine.text.document import Document, Unreadable
+from engine.text.document import Document, Unreadable, without_gz
 from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
@@ -239,7 +239,6 @@ def placed_partitions(index: Path, ray_address: str | None) -> Iterator[Placemen
         yield None
         return
     check_extra("ray", "--ray", "Ray", "ray")
-    from engine.store.catalog import partition_folders, read_manifest
     from indexer.cluster.session import connected
 
     parts = list(partition_folders(index, read_manifest(index)))  # before Ray is started, which takes seconds
@@ -474,7 +473,6 @@ def check_form(form: str | None, names: Sequence[str]) -> str | None:
         raise click.UsageError(f"--as is the format of standard input, which no document is; name it '{STDIN}'")
     # Loads the readers, which a command without the option does not need.
     from engine.readers import FORMATS
-    from engine.text.document import without_gz
 
     suffix = "." + form.lower().lstrip(".")
     if without_gz(suffix) not in FORMATS:
@@ -485,7 +483,6 @@ def check_form(form: str | None, names: Sequence[str]) -> str | None:
 
 def _read_standard_input(reader: DocumentReader, suffix: str | None) -> Iterator[Document | Unreadable]:
     """Read the documents on standard input: one, or several of JSON lines."""
-    from engine.errors import DocumentError
     from engine.readers.reader import detected_suffix
     from indexer.reading.reader import ReadRequest
 
