@@ -3,10 +3,10 @@
 #
 # Expected: a year is one word or the digits are single letters; a word that is given to add_word() with a high frequency is kept whole,
 # which is what the README recommends for words that are cut wrongly. 〇 (U+3007) is the zero of Chinese numerals, a letter of the Unicode script Han.
-# What happens: before the dictionary is asked, the text is cut into stretches of Han by a range that begins at U+4E00. 〇 lies below it, as
+# What happens: before the dictionary is asked, the text is cut into stretches of Han by the range U+4E00 to U+9FD5. 〇 lies outside, as
 # do the rare characters of Extension A and B, so it ends a stretch like punctuation, and no word of any dictionary can reach over it. The
 # last digit then joins 年 to another word: 四年, 四月 and 三条 are found where "2024", "2004-04" and "Article 203" stand. 零 in its place has
-# no such effect on added words. All modes, posseg and tokenize() are the same; offsets are right.
+# no such effect on added words. posseg, tokenize() and HMM=False are the same; offsets are right.
 # Who meets this: whoever indexes Chinese judgments, statutes and contracts, whose dates and articles are written with 〇: a search for "four
 # years" finds a date, and no added word of a date, name or place with these letters is ever matched.
 # Versions: jieba 0.42.1. Source: re_han_default in jieba/__init__.py; issue 380 of fxsjy/jieba (open) wants dates as words, not for this reason.

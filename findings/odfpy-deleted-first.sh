@@ -6,7 +6,7 @@
 # What happens: OpenDocument keeps deletions in front of the text (<text:tracked-changes>), as paragraphs. They come first, as if they were
 # its opening, and the whole begins with the author and the date of the change. The paragraph of a note is inside the one with its mark: the words of the note stand in the
 # sentence, after the number, glued to the word before, and come again as a paragraph. So do comments and text boxes. The text of the whole
-# has no line end between cells and between items of a list. getElementsByType() of odfdo, the other library, is the same, but for cells.
+# has no line end between cells and between items of a list. odfdo, the other library, has the same paragraphs in body.paragraphs.
 # Who meets this: whoever counts words of drafts and laws in ODF, which governments of the EU use: a struck-out sentence is a hit, and
 # frequencies of words in notes are doubled.
 # Versions: odfpy 1.4.1, odfdo 3.27.3, pandoc 3.9 by pypandoc-binary 1.17. Source: none found; text:tracked-changes in ODF 1.3, part 3, 5.5.1.
