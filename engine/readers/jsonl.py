@@ -324,7 +324,9 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
         if key not in _OWN_FIELDS and key not in texts:
             metadata |= {key: _checked(key, value)} if _is_plain(value) else _nested(key, value)
     _add_metadata(record.get("metadata") or record.get("meta") or {}, metadata, is_strict=not texts)
-    people = {"authors": _authors(record, metadata), "inventors": names_of(record.get("inventor_list"))}  # of HUPD
+    named = (record.get(name) for name in ("inventor_list", "inventors"))
+    inventors = names_of(next((people for people in named if not _is_plain(people)), None))
+    people = {"authors": _authors(record, metadata), "inventors": inventors}
     metadata |= {field: [*names] for field, names in people.items() if names}
     blocks.add(title)
     if record.get("sections"):

@@ -59,6 +59,7 @@ _NUMBERED = ("text", "claim_text", "content")
 _NEXT_CLAIM = re.compile(r"(?<=[.;,])\s*\b(\d{1,3})\s?\.\s+(?=[A-Z])")
 _OF_XML = re.compile(r"\s*<(?:\?xml\b|([A-Za-z][\w.:-]*))")
 _PROLOG, _PREFIX = re.compile(r"<\?[^<>]*\?>|<!DOCTYPE[^<>]*>"), re.compile(r"(</?)\w+:(?=\w)")
+_BLOCK_END = re.compile(r"<br\s*/?>|</(?:p|div|li|h[1-6])>", re.IGNORECASE)
 _BLOCK_TAGS = {"title": "h4", "heading": "h4", "head": "h4", "footnotemark": "sup", "page-number": "b"}
 _SENTENCE_END = re.compile(r"\w\w[.?!;:][)\"\u201d]?(?:\s|$)")
 _LEAST_PROSE, _LEAST_SENTENCES = 40, 2  # words and sentences of a field that is no metadata
@@ -285,7 +286,9 @@ def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     others = {
         key: _OWNER.sub("", _CAPITAL.sub("_", key).replace("-", "_").lower()) for key in record if key not in known
     }
-    others |= {key: short for key, name in others.items() if (short := _NOTATION.sub("", name)) in known - {name}}
+    for key, name in others.items():
+        short = _NOTATION.sub("", name)
+        others[key] = next((one for one in (name, short, f"{short}s") if one in known), name)
     renamed = {key: name for key, name in others.items() if name != key and name in known and name not in record}
     record = {renamed.get(key, key): value for key, value in record.items()} if renamed else record
     indexed = record.get("abstract_inverted_index") or record.get("indexed_abstract")  # the places of each word
@@ -506,7 +509,7 @@ def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -
     if isinstance(value, str):
         value = _SENTENCE.sub("", value) if "</S>" in value else value
         value = _on_lines(value) if heading == "Claims" and depth == 0 else value
-        is_page = value.lstrip().startswith("<")
+        is_page = value.lstrip().startswith("<") or _BLOCK_END.search(value) is not None
         yield from _parts_of_page(value, heading, left_out) if is_page else [(heading, clean(without_tags(value)))]
     elif isinstance(value, list) and depth < _MAX_DEPTH:
         before = ""  # the section of the paragraph before

@@ -40,11 +40,14 @@ _BLOCKS = frozenset([
     "figure", "aside",
 ])  # fmt: skip
 _DIVISIONS = frozenset(["level", "section", "subsection", "part", "chapter", "article", "division", "hcontainer"])
-_INLINE = frozenset([
-    "a", "b", "i", "u", "em", "strong", "bold", "italic", "sup", "sub", "span", "ref", "xref", "eref", "rref", "bcp14",
-    "term", "def", "date", "quote", "quotedtext", "inline", "tt", "code", "cref", "iref", "external-xref", "ins", "del",
+_LOOKS = frozenset([
+    "a", "b", "i", "u", "em", "strong", "bold", "italic", "sup", "sub", "span", "emphasis", "inline", "tt", "code",
+    "ins", "del", "quotedtext",
+])  # fmt: skip
+_INLINE = _LOOKS | frozenset([
+    "ref", "xref", "eref", "rref", "bcp14", "term", "def", "date", "quote", "cref", "iref", "external-xref",
     "doctitle", "docnumber", "docdate", "party", "judge", "person", "organization", "neutralcitation", "courttype",
-    "shorttitle", "quoted", "remark", "entity", "location", "emphasis", "citation", "link", "mod", "affecteddocument",
+    "shorttitle", "quoted", "remark", "entity", "location", "citation", "link", "mod", "affecteddocument",
 ])  # fmt: skip
 _CAPTIONED = frozenset([
     "author", "person", "address", "table", "figure", "fig", "example", "equation", "procedure", "tip", "warning",
@@ -550,7 +553,7 @@ def _tags(root: Element) -> tuple[frozenset[str], frozenset[str]]:
         apart.update(a for a, b, child in zip(names, names[1:], children, strict=False) if a == b and not child.tail)
         todo += [(child, is_inside and local_name(child) not in _BLOCKS) for child in children]
     blocks = {tag for tag, n_alone in alone.items() if tag not in _INLINE and n_alone > 4 * inside[tag]} | _BLOCKS
-    return frozenset(blocks), frozenset(apart - _INLINE)
+    return frozenset(blocks), frozenset(apart - _LOOKS)
 
 
 def _grammar(root: Element, title: Element | None) -> Grammar:

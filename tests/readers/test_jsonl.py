@@ -181,10 +181,11 @@ def test_records_of_a_list_with_the_same_id_are_named_by_their_places() -> None:
         {"1": "A pump.", "2": "A gate.", "3": "A drain."},
         "<claims><claim><claim-text>1. A pump with: <claim-text>a seal.</claim-text></claim-text></claim>"
         "<claim><claim-text>2. A gate.</claim-text></claim><claim><claim-text>3. Drain.</claim-text></claim></claims>",
+        "What is claimed is: <br />1. A pump.<br />2. A gate.<br />3. Drain.",
         "<ol><li>A pump.</li><li>A gate.</li><li>A drain.</li></ol>",
     ],
 )
-@pytest.mark.parametrize("name", ["claims", "claims_html"])
+@pytest.mark.parametrize("name", ["claims", "claims_html", "claimText"])
 def test_claims_of_a_record_are_found_by_their_numbers(claims: object, name: str) -> None:
     document = document_of({"id": 1, "title": "Pump", name: claims, "description": "It lifts."})
     found = divide_by(document, Unit.CLAIM)
@@ -238,8 +239,9 @@ def test_records_of_other_collections_lose_no_text(record: dict[str, Any], text:
 
 def test_inventors_of_hupd_are_named_and_a_block_of_mineru_without_a_type_is_refused() -> None:
     people = [{"inventor_name_last": "Vane", "inventor_name_first": "Ann", "inventor_city": "Goole"}]
-    document = document_of({"id": 1, "text": "A pump.", "inventor_list": people})
-    assert document.metadata == {"inventors": ["Ann Vane"], "left_out_field_words": 1}
+    for name in ("inventor_list", "inventors"):
+        document = document_of({"id": 1, "text": "A pump.", name: people})
+        assert document.metadata == {"inventors": ["Ann Vane"], "left_out_field_words": 1}
     with pytest.raises(DocumentError, match='the "type" of its block 1 is no text'):
         read(b'[{"type": {}, "text": "a", "page_idx": 0}]', "a", "a.json")
 

@@ -323,6 +323,9 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
          ["Claims\n\n1、A pump."], {}),
         ("a.xml", "<TEI><teiHeader><titleStmt><title/></titleStmt></teiHeader><text><body><head>Letters</head><p>It "
                   "rose.</p></body></text></TEI>", "Letters", ["It rose."], {}),
+        ("a.xml", "<contract><title>Lease</title><parties><party>Ann Vane</party><party>Lime "
+         "Ltd</party></parties><p>It runs "
+                  "ten <b>ye</b><b>ars</b>.</p></contract>", "Lease", ["Ann Vane Lime Ltd\n\nIt runs ten years."], {}),
         ("a.xml", "<rootTag><Award><AwardTitle>Silt</AwardTitle><AwardDate>2019-07-04</AwardDate><Text>It "
          "&lt;b&gt;fills"
                   "&lt;/b&gt; locks.&lt;br/&gt;It leaks in May.</Text></Award></rootTag>", "Silt",
@@ -336,7 +339,7 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
     ],
     ids=["st96", "wipo", "reissue", "judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps",
          "canceled", "elsevier", "springer", "pubmed", "book", "dita", "docbook", "draft", "standard",
-         "spanish", "inid", "google", "docdb", "letters", "award", "fiction", "unknown"],
+         "spanish", "inid", "google", "docdb", "letters", "lease", "award", "fiction", "unknown"],
 )  # fmt: skip
 def test_formats_of_law_and_patents(
     name: str, data: str, title: str, present: Sequence[str], fields: dict[str, object]
