@@ -310,7 +310,8 @@ def _is_true(name: str, condition: str, bodies: Mapping[str, str]) -> bool:
 
 _LIST = re.compile(
     r"\\begin\{(?P<kind>\w{0,20}(?:enum|enumerate|itemize|description|list))\*?\}(?:\[(?P<options>[^\]\n]{0,200})\])?"
-    r"|\\(?P<end>end)\{\w{0,20}(?:enum|enumerate|itemize|description|list)\*?\}|\\item(?![A-Za-z])(?!\s{0,9}\[)"
+    r"|\\(?P<end>end)\{\w{0,20}(?:enum|enumerate|itemize|description|list)\*?\}|\\setcounter\{enumi{1,3}v?\}\{(?P<value>\d{1,4})\}"
+    r"|\\item(?![A-Za-z])(?!\s{0,9}\[)(?:[ \t]{0,9}\n(?![ \t]*\n))?"
 )
 _LABELS = ("1.", "(a)", "i.", "A.")  # of the four levels of lists
 _LABEL = re.compile(
@@ -324,6 +325,7 @@ def with_item_numbers(text: str) -> str:
     """Write the numbers of the items of numbered lists into their brackets."""
     forms: list[str] = []  # of each open list; "" without numbers
     numbers: list[int] = []
+    ended: dict[int, int] = {}  # the next number of the last list at each depth, which another one may resume
 
     def write(match: re.Match[str]) -> str:
         if match["kind"]:
@@ -332,13 +334,16 @@ def with_item_numbers(text: str) -> str:
             first = re.search(_START, options)
             is_numbered = label is not None and "enum" in match["kind"]
             forms.append(f"{label[1]}{{}}{label[4]}\0{_FIRST.get(label[2], label[3])}" if is_numbered and label else "")
-            numbers.append(int(first[1]) if first else 1)
+            numbers.append(int(first[1]) if first else ended.get(len(numbers), 1) if "resume" in options else 1)
         elif match["end"]:
+            ended.update({len(numbers) - 1: number for number in numbers[-1:]})
             del forms[-1:], numbers[-1:]
+        elif match["value"]:
+            numbers[-1:] = [int(match["value"]) + 1] if numbers else []
         elif forms and forms[-1]:
             numbers[-1] += 1
             form, _, sign = forms[-1].partition("\0")
-            return rf"\item[{form.format(numeral(numbers[-1] - 1, sign))}]"
+            return rf"\item[{form.format(numeral(numbers[-1] - 1, sign))}] "
         return match.group()
 
     return _LIST.sub(write, text) if "enum" in text else text

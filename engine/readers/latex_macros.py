@@ -186,7 +186,7 @@ def _roles(token: str, innermost: str) -> tuple[str, str]:
 _ENVIRONMENT_NAME = re.compile(r"\{[^{}\\\n]{1,60}\}")
 _MAX_ROUNDS = 3  # of expansion, for macros in macros
 _COMMAND = re.compile(r"\\(?:([A-Za-z@]+)|.)", re.DOTALL)
-_USE = re.compile(r"\\(?:([A-Za-z]+)(?![A-Za-z@])|.)", re.DOTALL)
+_USE = re.compile(r"\\(?:([A-Za-z]+(?![A-Za-z@])|\d)|.)", re.DOTALL)
 _PROGRAM = re.compile(r"\\(?:if|else|fi|csname|expandafter|futurelet|def|let|[A-Za-z]*@[A-Za-z])")
 _ENDS_IN_COMMAND = re.compile(r"\\[A-Za-z]+\Z")
 
@@ -262,7 +262,8 @@ _SETTINGS = _by_command({
         "magnification looseness parindent parskip hskip vskip kern mkern mskip penalty tolerance hbadness vbadness "
         "hfuzz vfuzz emergencystretch clubpenalty widowpenalty baselineskip hangindent hangafter textwidth textheight "
         "topmargin oddsidemargin evensidemargin columnsep tabcolsep abovedisplayskip belowdisplayskip hsize vsize "
-        "pdfoutput voffset hoffset itemsep interlinepenalty exhyphenpenalty hyphenpenalty binoppenalty relpenalty",
+        "pdfoutput voffset hoffset itemsep interlinepenalty exhyphenpenalty hyphenpenalty binoppenalty relpenalty "
+        "overfullrule belowcaptionskip abovecaptionskip intextsep floatsep textfloatsep leftskip rightskip topskip",
     "":
         "maketitle tableofcontents listoffigures listoftables appendix centering newpage clearpage cleardoublepage "
         "noindent xspace makeatletter makeatother global long outer protect begingroup endgroup relax frontmatter "
@@ -424,8 +425,8 @@ def _macro(text: str, signature: str, found: list[Argument]) -> tuple[str, Macro
     elif signature == "lpm" and parts[1]:
         delimiters = tuple(part.strip() for part in re.split(r"#\d", parts[1]))
         macro = Macro(body, "m" * (len(delimiters) - 1), delimiters=delimiters if any(delimiters) else ())
-        name = name if macro.signature and "#" not in "".join(delimiters) else ""
-    return (name[1:], macro) if re.fullmatch(r"\\[A-Za-z]+", name) else ("", macro)
+        name = name if "#" not in "".join(delimiters) else ""
+    return (name[1:], macro) if re.fullmatch(r"\\(?:[A-Za-z]+|\d)", name) else ("", macro)
 
 
 _XPARSE = re.compile(r"([moOsgG+])(?:\{([^{}]*)\})?")
@@ -460,7 +461,7 @@ def expanded(text: str, macros: Mapping[str, Macro]) -> str:
 
 def _filled_in(text: str, start: int, macro: Macro, closing: Mapping[int, int]) -> tuple[str, int]:
     """The body of a macro with its arguments, and where these end."""
-    if not macro.signature:
+    if not (macro.signature or macro.delimiters):
         stop = start + 2 if text.startswith("{}", start) else start
         return (f"{macro.body}{{}}" if _ENDS_IN_COMMAND.search(macro.body) else macro.body), stop
     if macro.delimiters:

@@ -262,6 +262,9 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
         ("", r"In $O(n\log n)$ and $\max x$.", "In O(n log n) and max x."),
         (r"\Abstract{It rises.}", "Text.", "Abstract It rises. Text."),
         (r"\newtheorem{proof}{Beweis}", r"\begin{proof}It falls.\end{proof}", "Beweis. It falls."),
+        ("", r"\begin{enumerate}\setcounter{enumi}{3}\item" "\n" r"Oak\end{enumerate}\begin{enumerate}[resume]\item elm"
+         r"\end{enumerate}\begin{enumerate}\item ash\end{enumerate}", "4. Oak 5. elm 1. ash"),
+        (r"\def\01{\{0,1\}}\newcommand{\1}{one}", r"\overfullrule=0pt In $\01^n$, \1.", "In {0,1}^n, one."),
         # beside a damaged command
         ("", r"The \texttt{pump\_one and the gate.", "The pump_one and the gate."),
         ("", r"\foreignlg}Keep clear.\end{lock} \'etang", "Keep clear. étang"),
