@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -32,13 +33,14 @@ class Range:
 
     def __str__(self) -> str:
         if self.least is not None and self.most is not None:
-            return f"from {self.least:g} to {self.most:g}"
+            return f"from {self.least:g} to {self.most:.10g}"
         ends = {"at least": self.least, "above": self.above, "below": self.below, "at most": self.most}
         return " and ".join(f"{words} {end:g}" for words, end in ends.items() if end is not None)
 
 
 COUNT = Range(least=1)
 FROM_ZERO = Range(least=0)
+SEED = Range(least=0, most=2**32 - 1)  # of numpy
 ABOVE_ZERO = Range(above=0)
 PROBABILITY = Range(least=0, most=1)
 SHARE = Range(least=0, below=1)
@@ -65,8 +67,9 @@ class Checked:
     def __post_init__(self) -> None:
         for attribute in fields(self):
             value, within = getattr(self, attribute.name), attribute.metadata.get("range")
-            if within is not None and value is not None and value not in within:
-                raise self.error(f"{attribute.name} is {value}; it must be {within}")
+            if within is not None and value is not None and (value not in within or abs(value) == math.inf):
+                wanted = "finite" if value in within else within
+                raise self.error(f"{attribute.name} is {value}; it must be {wanted}")
             if isinstance(attribute.default, StrEnum) and value not in list(type(attribute.default)):
                 raise self.error(f"{attribute.name} is {value!r:.80}, none of {', '.join(type(attribute.default))}")
 

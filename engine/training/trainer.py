@@ -31,7 +31,7 @@ from engine.encoders.hardware import default_dtype
 from engine.encoders.trainable import TrainableEncoder
 from engine.errors import EncoderError, TrainingError
 from engine.scoring import evidence
-from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SHARE, Checked, setting
+from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SEED, SHARE, Checked, setting
 from engine.text.document import Document
 from engine.training.corpus import Judgments, TrainingCorpus, readable
 from engine.training.history import (
@@ -191,7 +191,7 @@ class TrainerSettings(Checked):
     patience: int | None = setting(None, "validations without a better mean before the run stops early", COUNT)
     checkpoint_every: int = setting(25, "steps between checkpoints", COUNT)
     mixed_precision: bool = setting(True, "products in bfloat16 where the device multiplies it natively")
-    seed: int = setting(0, "seed of batches, dropout and new parameters", FROM_ZERO)
+    seed: int = setting(0, "seed of batches, dropout and new parameters", SEED)
 
 
 @dataclass(frozen=True, slots=True)

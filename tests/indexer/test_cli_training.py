@@ -100,6 +100,8 @@ def test_objectives_kinds_and_settings_are_those_of_the_documents(run: Run) -> N
             1,
             "there is no setting 'querys'; near names: queries, query_chunks, valid_q",
         ),
+        ("{out} {papers} --set learning_rate=inf", 1, "learning_rate is inf; it must be finite"),
+        ("{out} {papers} --set seed=4294967296", 1, "seed is 4294967296; it must be from 0 to 4294967295"),
         ("{out} {papers} --set xyz=5", 1, "there is no setting 'xyz'; longmatch train --list-settings prints all"),
         ("{out} {papers} --set size.width=8", 1, "size.width is a setting of a new encoder; name its kind with --new"),
         ("{out} {papers} --set variant=paper", 1, "variant is a setting of a new encoder; name its kind with --new"),
