@@ -145,7 +145,7 @@ _NEXT_STEPS = {
     errno.ESTALE: "the network file system lost the file: run the command again",
 }
 _OTHERWISE = "check that the file can be read and written, then run the command again"
-_OS_CODE = re.compile(r"\bcode: (\d+)")  # format in which safetensors reports errors of the system
+_OS_CODE = re.compile(r"\b(?:code: |os error )(\d+)")  # formats in which safetensors reports errors of the system
 _LIBRARIES = ("safetensors_rust", "safetensors")
 # SQLite's extended codes for data that differs from the data written.
 _UNREADABLE = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
@@ -169,6 +169,8 @@ def fault(error: BaseException, place: str = "") -> EngineError | None:
         if code is not None:
             return _of_system(int(code[1]), str(error), place)
         return damaged_catalog(f"{place or 'a file'} cannot be read ({error})")
+    if isinstance(error, RuntimeError) and "inline_container" in str(error):  # torch's writer names no cause
+        return BudgetExceeded(f"{place or 'a file'} could not be written, as on a full disk; {_FULL}")
     return None
 
 

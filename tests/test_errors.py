@@ -112,14 +112,24 @@ def test_a_catalog_that_is_gone_is_damage(tmp_path: Path) -> None:
 
 
 def test_errors_of_safetensors_are_a_full_disk_or_damage(tmp_path: Path) -> None:
-    text = 'Error while serializing: I/O error: Os { code: 28, kind: StorageFull, message: "No space left on device" }'
-    named = fault(SafetensorError(text), "x.lm/shards/000001.safetensors")
-    assert type(named) is BudgetExceeded and str(named).startswith("x.lm/shards/000001.safetensors: ")
+    text = "Error while serializing: I/O error: "
+    for reason in ('Os { code: 28, kind: StorageFull, message: "No space left" }', "No space left (os error 28)"):
+        named = fault(SafetensorError(text + reason), "x.lm/shards/000001.safetensors")
+        assert type(named) is BudgetExceeded and str(named).startswith("x.lm/shards/000001.safetensors: ")
     (tmp_path / "short.safetensors").write_bytes(b"\x40\x00\x00\x00\x00\x00\x00\x00{}")
     with pytest.raises(SafetensorError) as raised, safe_open(tmp_path / "short.safetensors", "np"):
         pass
     named = fault(raised.value, "short.safetensors")
     assert type(named) is IndexDamaged and "short.safetensors cannot be read" in str(named)
+
+
+def test_a_checkpoint_that_torch_cannot_write_is_named() -> None:
+    error = RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 576 vs 534")
+    named = fault(error, "out/run")
+    assert type(named) is BudgetExceeded and str(named).startswith(
+        "out/run could not be written, as on a full disk; free"
+    )
+    assert fault(RuntimeError("another"), "out/run") is None
 
 
 def test_a_decorated_class_names_faults_of_methods_and_properties() -> None:

@@ -29,7 +29,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.encoders.hardware import default_dtype
 from engine.encoders.trainable import TrainableEncoder
-from engine.errors import EncoderError, TrainingError
+from engine.errors import EncoderError, TrainingError, faults_named
 from engine.scoring import evidence
 from engine.settings import ABOVE_ZERO, COUNT, FROM_ZERO, SEED, SHARE, Checked, setting
 from engine.text.document import Document
@@ -311,7 +311,8 @@ class Trainer(transformers.Trainer):
             self._log(f"continues after step {state.global_step:,} of {self._settings.steps:,}")
             if state.global_step >= self._settings.steps or self._is_exhausted(state):
                 self.args.max_steps = state.global_step  # nothing is left to do
-        self.train(None if checkpoint is None else str(checkpoint))
+        with faults_named(str(self._folder)):
+            self.train(None if checkpoint is None else str(checkpoint))
         return self._finish()
 
     def get_train_dataloader(self) -> list[dict[str, Any]]:
