@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import escape
 from itertools import islice
@@ -160,9 +160,7 @@ def add_page(
     _mark_items(root)
     _mark_titles(root)
     _move_notes(root)
-    blocks.left_out[reasons.LINK_LISTS] += markup.remove_link_lists(
-        root, blocks, 1.0 if is_of_book else _MAX_PAGE_SHARE
-    )
+    blocks.left_out[reasons.LINK_LISTS] += _remove_link_lists(root, blocks, 1.0 if is_of_book else _MAX_PAGE_SHARE)
     main = root if is_of_book else _main_part(root)
     notes: list[Element] = []
     if main is not root:
@@ -361,6 +359,73 @@ def _opening(element: Element) -> str:
 def _is_centred(element: Element) -> bool:
     is_old = element.tag == "center" or (element.get("align") or "").lower() == "center"
     return is_old or _CENTRED.search(element.get("style") or "") is not None
+
+
+_LISTS = frozenset(["ul", "ol", "dl"])
+_SILENT_TAGS = frozenset(["head", "nav", "noscript", "script", "style", "template"])
+_LISTS_NAMED = re.compile(
+    r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|toc|breadcrumbs?|sidebar|lang|languages?)(?:[\s_-]|$)", re.IGNORECASE
+)
+_MIN_LINKS, _MIN_LISTS_NAMED_LINKS = 8, 3  # a list whose class or id is one of `_LISTS_NAMED` needs fewer
+_MIN_SHARE = 0.9  # of the letters of the list
+_MAX_LINK_LETTERS = 30  # on average; longer ones are titles, as in a bibliography
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Counts of an element and everything inside it."""
+
+    n_found_before: int
+    letters: int = 0
+    linked: int = 0  # letters inside links
+    links: int = 0
+
+
+def _remove_link_lists(root: Element, blocks: Blocks, most: float) -> int:
+    """Remove lists that are mostly short links, unless they are over a share of the page; returns their number."""
+    found: list[tuple[Element, int]] = []
+    tallies = [_Tally(0)]
+    open_links = 0
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        is_link = element.tag == "a"
+        if event == "start":
+            open_links += is_link
+            tallies.append(_Tally(len(found), links=int(is_link)))
+            _count(tallies[-1], element.text, open_links)
+            continue
+        open_links -= is_link
+        tally = tallies.pop()
+        if element.tag in _LISTS and _is_link_list(element, tally):
+            del found[tally.n_found_before :]
+            found.append((element, tally.letters))
+        above = tallies[-1]
+        if element.tag not in _SILENT_TAGS:
+            above.letters += tally.letters
+            above.linked += tally.linked
+            above.links += tally.links
+        _count(above, element.tail, open_links)
+    if sum(letters for _, letters in found) > most * tallies[0].letters:
+        return 0
+    for element, _ in found:
+        blocks.skip(markup.all_text(element))
+        element.clear(keep_tail=True)
+    return len(found)
+
+
+def _count(tally: _Tally, text: str | None, open_links: int) -> None:
+    if text:
+        letters = len("".join(text.split()))
+        tally.letters += letters
+        tally.linked += letters if open_links else 0
+
+
+def _is_link_list(element: Element, tally: _Tally) -> bool:
+    parent = element.getparent()
+    places = (element,) if parent is None else (element, parent)
+    is_named = any(_LISTS_NAMED.search(place.get(name) or "") for place in places for name in ("class", "id"))
+    if tally.links < (_MIN_LISTS_NAMED_LINKS if is_named else _MIN_LINKS):
+        return False
+    return tally.linked >= _MIN_SHARE * tally.letters and tally.linked <= _MAX_LINK_LETTERS * tally.links
 
 
 def _main_part(root: Element) -> Element:

@@ -582,6 +582,12 @@ def _without_prefix(data: bytes, fault: str) -> bytes:
     return re.sub(rb"(</?|<[^<>]{0,1000}?\s)" + prefix + rb":(?=[\w.-]+[\s=/>])", rb"\1", data)
 
 
+def _without_repeated(data: bytes, fault: str) -> bytes:
+    """The document without an attribute where its element has it already."""
+    attribute = rb"\s" + re.escape(fault.split()[1].encode()) + rb"\s*=\s*(?:\"[^\"<]{0,1000}\"|'[^'<]{0,1000}')"
+    return re.sub(rb"(<[^<>]{0,1000}?" + attribute + rb"[^<>]{0,1000}?)" + attribute, rb"\1", data)
+
+
 _MOST_FAULTS = 8
 # Faults that have nothing to do with structure, by what the parser says of them.
 _MENDS: tuple[tuple[str, Callable[[bytes, str], bytes]], ...] = (
@@ -591,6 +597,7 @@ _MENDS: tuple[tuple[str, Callable[[bytes, str], bytes]], ...] = (
     ("invalid Char|Char value", lambda data, _: re.sub(rb"[\x01-\x08\x0b\x0c\x0e-\x1f]", b" ", data)),
     ("Invalid bytes|not proper UTF-8", lambda data, _: decode(data).encode()),
     ("Namespace prefix \\S+ ", _without_prefix),
+    ("Attribute \\S+ redefined", _without_repeated),
 )
 
 
@@ -602,70 +609,3 @@ def check_tags(n_tags: int) -> None:
     """
     if n_tags > _MAX_TAGS:
         raise DocumentError(f"it has {n_tags:,} tags, the limit is {_MAX_TAGS:,}; convert it to plain text")
-
-
-_LISTS = frozenset(["ul", "ol", "dl"])
-_SILENT_TAGS = frozenset(["head", "nav", "noscript", "script", "style", "template"])
-_LISTS_NAMED = re.compile(
-    r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|toc|breadcrumbs?|sidebar|lang|languages?)(?:[\s_-]|$)", re.IGNORECASE
-)
-_MIN_LINKS, _MIN_LISTS_NAMED_LINKS = 8, 3  # a list whose class or id is one of `_LISTS_NAMED` needs fewer
-_MIN_SHARE = 0.9  # of the letters of the list
-_MAX_LINK_LETTERS = 30  # on average; longer ones are titles, as in a bibliography
-
-
-@dataclass(slots=True)
-class _Tally:
-    """Counts of an element and everything inside it."""
-
-    n_found_before: int
-    letters: int = 0
-    linked: int = 0  # letters inside links
-    links: int = 0
-
-
-def remove_link_lists(root: Element, blocks: Blocks, most: float) -> int:
-    """Remove lists that are mostly short links, unless they are over a share of the page; returns their number."""
-    found: list[tuple[Element, int]] = []
-    tallies = [_Tally(0)]
-    open_links = 0
-    for event, element in etree.iterwalk(root, events=("start", "end")):
-        is_link = element.tag == "a"
-        if event == "start":
-            open_links += is_link
-            tallies.append(_Tally(len(found), links=int(is_link)))
-            _count(tallies[-1], element.text, open_links)
-            continue
-        open_links -= is_link
-        tally = tallies.pop()
-        if element.tag in _LISTS and _is_link_list(element, tally):
-            del found[tally.n_found_before :]
-            found.append((element, tally.letters))
-        above = tallies[-1]
-        if element.tag not in _SILENT_TAGS:
-            above.letters += tally.letters
-            above.linked += tally.linked
-            above.links += tally.links
-        _count(above, element.tail, open_links)
-    if sum(letters for _, letters in found) > most * tallies[0].letters:
-        return 0
-    for element, _ in found:
-        blocks.skip(all_text(element))
-        element.clear(keep_tail=True)
-    return len(found)
-
-
-def _count(tally: _Tally, text: str | None, open_links: int) -> None:
-    if text:
-        letters = len("".join(text.split()))
-        tally.letters += letters
-        tally.linked += letters if open_links else 0
-
-
-def _is_link_list(element: Element, tally: _Tally) -> bool:
-    parent = element.getparent()
-    places = (element,) if parent is None else (element, parent)
-    is_named = any(_LISTS_NAMED.search(place.get(name) or "") for place in places for name in ("class", "id"))
-    if tally.links < (_MIN_LISTS_NAMED_LINKS if is_named else _MIN_LINKS):
-        return False
-    return tally.linked >= _MIN_SHARE * tally.letters and tally.linked <= _MAX_LINK_LETTERS * tally.links

@@ -133,7 +133,7 @@ def tex(text: str) -> object:
             (tex, "\\documentclass{article}\\begin{document}water%s}\n\n\\end{document}", unit)
             for unit in ("\\section{\n", "\\begin{tabbing}", "\\cref{a}\\label{a}")
         ),
-        (lambda text: parse_safely(text.encode()), "<a>%s&nbsp;</a>", "<x:b y='1'/> & \x02"),
+        (lambda text: parse_safely(text.encode()), "<a>%s&nbsp;</a>", "<x:b y='1' y='2'/> & \x02"),
         (lambda text: case_fields(f"Court\n{text}"), "%s", "19-"),
         (front_matter, "%%%s", " "),
         (split_names, "Ann%sVane", " "),

@@ -161,6 +161,7 @@ def test_the_header_of_a_corpus_is_counted(n_texts: int) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
+        (b"<b id='1' n=\"2\" id='3'>Oak</b> and <i n='1' n='2'/>elm", "Oak and elm"),
         (b"Oak&nbsp;and &unknown; elm &lt; &eacute;", "Oak and &unknown; elm < \xe9"),
         (b"Oak & elm; A&T &lt; 3", "Oak & elm; A&T < 3"),
         (b"Oak\x0cand\x02elm", "Oak and elm"),
