@@ -301,10 +301,6 @@ class WritableIndex:
         with self._transaction() as connection:
             execute_in(connection, FORGET, sources)
 
-    def keep_failures(self, sources: Sequence[str]) -> None:
-        """Drop all recorded failures except those of the given sources."""
-        self.forget_failures(sorted(self.failed_sources().difference(sources)))
-
     def next_generation_file(self) -> tuple[int, Path]:
         """Number and path of the next generation; creates its folder."""
         number: int = self.meta.get("last_generation", 0) + 1

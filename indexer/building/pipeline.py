@@ -11,7 +11,7 @@ import json
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -105,7 +105,8 @@ class Pipeline:
 
     def finish(self, *, prune: bool) -> None:
         """End a run: forget repaired failures; with `prune`, remove documents that the run did not read."""
-        self.writer.forget_failures(sorted(self._well.difference(failure.source for failure in self.report.failures)))
+        failed = {failure.source for failure in self.report.failures}
+        self.writer.forget_failures(sorted(self._well - failed))
         if self._moved:
             before, now = self._moved[0]
             self._log(
@@ -113,7 +114,7 @@ class Pipeline:
                 f"from are gone: {before} by {now}"
             )
         if prune:
-            self._prune()
+            self._prune(failed)
 
     def encode_again(self, documents: Iterable[Document]) -> BuildReport:
         """Commit documents again that are already indexed: with new vectors, or without an encoder with words alone."""
@@ -281,8 +282,7 @@ class Pipeline:
             self._log(f"the GPU has no room for larger batches: going on with {now:,} tokens at once")
         return encoded
 
-    def _prune(self) -> None:
-        failed = {failure.source for failure in self.report.failures}
+    def _prune(self, failed: Set[str]) -> None:
         gone = [
             document_id
             for document_id, source in self.writer.sources()
@@ -291,7 +291,7 @@ class Pipeline:
             and failed.isdisjoint((source, source.rpartition(":")[0], *map(str, PurePath(source).parents)))
         ]
         self.writer.remove(gone)
-        self.writer.keep_failures([failure.source for failure in self.report.failures])
+        self.writer.forget_failures(sorted(self.writer.failed_sources() - failed))
         self.report.n_removed += len(gone)
 
 
