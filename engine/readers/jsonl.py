@@ -269,6 +269,8 @@ def _read_record(record: dict[str, Any] | DocumentError, place: str, fields: Fie
         return _document(record, doc_id, place, {})
     except DocumentError as error:
         return Unreadable(place, str(error), doc_id)
+    except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:  # the others are read
+        return Unreadable(place, f"a field has values of another kind ({type(error).__name__}: {error})", doc_id)
 
 
 def _values(text: str) -> Iterator[dict[str, Any] | DocumentError]:

@@ -28,8 +28,9 @@ TEXT_FIELDS = {
     "claims_localized": "Claims", "html_with_citations": "", "html": "", "html_lawbox": "", "html_columbia": "",
     "html_anon_2020": "", "xml_harvard": "", "recitals": "", "main_body": "", "attachments": "", "facts": "Facts",
     "law": "Law", "tldr": "Summary", "judgment": "", "judgement": "", "transcript": "", "markdown": "",
-    "content_html": "", "snippet": "", "context": "", "footnotes": "Notes", "notes": "Notes", "endnotes": "Notes",
+    "content_html": "", "snippet": "", "context": "",
 }  # fmt: skip
+_NOTES = dict.fromkeys(["footnotes", "notes", "endnotes"], "Notes")  # of a text in another field
 _TITLES = ("title", "case_name", "name_abbreviation", "name", "headline", "case_name_full", "title_localized",
            "invention_title", "docname")  # fmt: skip
 IDS = (
@@ -348,7 +349,7 @@ def _text_of_pages(pages: object) -> str:
 def _in_one_language(texts: list[Any]) -> list[Any]:
     """The English text, or the first, of a list of the same text in several languages."""
     languages = [one.get("language") or one.get("lang") if isinstance(one, dict) else None for one in texts]
-    if not all(languages) or len(set(languages)) < len(texts):
+    if not texts or not all(languages) or len(set(languages)) < len(texts):
         return texts
     return [texts[languages.index("en") if "en" in languages else 0]]
 
@@ -446,7 +447,9 @@ def texts_of(record: Mapping[str, Any], left_out: Counter[str]) -> dict[str, lis
     """The headings and texts of a record by field; {} if it has no text. Counts in `left_out` are of pages."""
     found: dict[str, list[tuple[str, str]]] = {}
     seen: set[str] = set()
-    for name, heading in TEXT_FIELDS.items():
+    for name, heading in (TEXT_FIELDS | _NOTES).items():
+        if name in _NOTES and not found:
+            continue
         if found and (name in (*_MARKED, *_EXCERPTS) or (name == "article_text" and record.get("sections"))):
             continue  # the same text with its tags, or a part of it
         parts = [(title, text) for title, text in _parts_of(record.get(name), heading, 0, left_out) if text not in seen]
@@ -456,7 +459,7 @@ def texts_of(record: Mapping[str, Any], left_out: Counter[str]) -> dict[str, lis
     _divide_description(found)
     for name, value in record.items():
         prose = "\n\n".join(value) if isinstance(value, list) and all(isinstance(one, str) for one in value) else value
-        if name not in TEXT_FIELDS and _is_prose(name, prose) and not any(prose in text for text in seen):
+        if name not in (*TEXT_FIELDS, *found) and _is_prose(name, prose) and not any(prose in text for text in seen):
             found[name] = [(f"{name[:1].upper()}{name[1:]}".replace("_", " "), clean(without_tags(prose)))]
     return found | ({_ENTRIES: list(_captions(record))} if found else {})
 

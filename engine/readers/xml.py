@@ -95,6 +95,7 @@ _PLACES_OF_TITLES = ("titleinfo/{*}title", "titlestmt/{*}title", "title-wrap/{*}
 _DATE = re.compile("(?!access|modif|revis|expir|build|valid|end|start).*(?:date|dated|created|issued|published)$")
 _SUP = re.compile("sup", re.IGNORECASE)
 _MARKUP = re.compile(r"</(?:p|b|i|em|strong|div|span|h[1-6]|li|su[bp]|a)>|<(?:br|p)\s*/?>", re.IGNORECASE)
+_HTML = etree.HTMLParser(encoding="utf-8")
 _SET = re.compile("(?:e?s|[-_]?(?:set|list|collection))$", re.IGNORECASE)  # behind the name of what it holds
 _ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urlset", "manifest", "math", "stylesheet"])
 _WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]|[^\s\u0e00-\u0eff\u3040-\u9fff]+")  # a letter where no blanks are
@@ -364,9 +365,9 @@ def _make_uniform(root: Element) -> None:
         is_note = name == "NOTE"  # of Formex: a footnote
         element.tag = element.tag[: -len(name)] + ("footnote" if is_note else name.lower())
         text = element.text or ""
-        is_html = element.get("type") == "html" or _MARKUP.search(text)
-        if is_html and not len(element) and name not in _VERBATIM and (page := etree.HTML(text)) is not None:
-            body = page.find("body")
+        is_html = _MARKUP.search(text) or (element.get("type") == "html" and text.strip())
+        page = etree.HTML(text.encode(), _HTML) if is_html and not len(element) and name not in _VERBATIM else None
+        if page is not None and (body := page.find("body")) is not None:
             for heading in body.iter("h1", "h2", "h3", "h4", "h5", "h6"):
                 heading.tag = "heading"
             element.text, element[:] = body.text, body[:]

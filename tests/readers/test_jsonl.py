@@ -63,7 +63,7 @@ def test_metadata_is_flattened() -> None:
         ({"text": "x"}, 'has no id; give it a field "_id" with a text or a number; its fields are text'),
         ({"id": "", "text": "x"}, "has no id"),
         ({"id": True, "text": "x"}, "has no id"),
-        ({"id": "a"}, 'no field "text"'),
+        ({"id": "a", "notes": "made by hand", "body_text": []}, 'no field "text"'),
         ({"id": "a", "text": 5}, 'field "text" is int, not text'),
         ({"id": "a", "sections": {"x": 1}}, "not a list of objects"),
         ({"id": "a", "sections": [1]}, "section 0 is int"),
