@@ -178,12 +178,18 @@ def add_page(
     return root
 
 
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b\x0e-\x1f]|&#(?:0*(?:[0-8]|11|1[4-9]|2\d|3[01])|[xX]0*(?:[0-8bBeEfF]|1[0-9a-fA-F]));"
+)
+
+
 def _parse(data: bytes, blocks: Blocks) -> Element:
     match = _CHARSET.search(data, 0, 4096)
     declared = match.group(1).decode("ascii").lower() if match else ""
     text, n_encoded = without_encoded(decode(data, _WEB_NAMES.get(declared, declared) or None))
     blocks.left_out[reasons.ENCODED] += n_encoded
     markup.check_tags(text.count("<"))
+    text = _CONTROL.sub(" ", text.replace("\f", "\n"))  # no tree takes these when its parts move
     text = _CDATA.sub(lambda match: escape(match[1]) if match[2] else match[0], text)  # the parser drops such text
     text = _PREFIXED_MATH.sub(r"<\1", text) if "math" in text else text
     text = _ENDS.sub("", _START_TAG.sub(_without_many_attributes, text))

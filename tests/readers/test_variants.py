@@ -485,6 +485,8 @@ _CITED = "<xref ref-type='bibr'>1</xref>,"
         ("a.xml", jats("", "<def-list><term-head>Tree</term-head><def-head>Use</def-head><def-item><term>oak</term>"
                        "<def><p>ships</p></def></def-item></def-list>"), "Tree Use oak ships"),
         ("a.html", html("<blockquote><p>It rose.</p><footer>Ann Vane</footer></blockquote>"), "It rose. Ann Vane"),
+        ("a.html", html("<p>Oak\x01 &#2;elm<aside class='footnote'>A \x1fnote.</aside>&#x1; ash</p>"),
+         "Oak elm ash A note."),
         ("a.html", html("<p>zero&#8203;width and &#65279;marks</p>"), "zerowidth and marks"),
         ("a.txt", "zero\u200bwidth and no\u2060break", "zerowidth and nobreak"),
         ("a.md", "super<wbr>structure", "superstructure"),
