@@ -28,7 +28,6 @@ _CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*+=\s*+["']
 _START_TAG = re.compile(r"""<([A-Za-z][^\s/<>"']*+)(?:[^>"']++|"[^"]*+"|'[^']*+'){1,}+""")
 # An opening without an end in its script matches too: linear time.
 _CDATA = re.compile(r"<!\[CDATA\[((?:(?!</script|\]\]>).)*+)(\]\]>)?", re.DOTALL)
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1b]")  # that no element can hold
 _QUOTED = re.compile(r""""[^"]*+"|'[^']*+'""")
 NO_ENTRIES: Mapping[str, int] = MappingProxyType({})
 _MAX_PAGE_SHARE = 0.7  # of lists of links, of the letters of the page; above it the links are the page
@@ -189,7 +188,7 @@ def _parse(data: bytes, blocks: Blocks) -> Element:
     text, n_encoded = without_encoded(decode(data, _WEB_NAMES.get(declared, declared) or None))
     blocks.left_out[reasons.ENCODED] += n_encoded
     markup.check_tags(text.count("<"))
-    text = _CONTROL.sub(" ", text.replace("\f", "\n"))  # no tree takes these when its parts move
+    text = _CONTROL.sub("", text.replace("\f", "\n"))  # no tree takes these when its parts move
     text = _CDATA.sub(lambda match: escape(match[1]) if match[2] else match[0], text)  # the parser drops such text
     text = _PREFIXED_MATH.sub(r"<\1", text) if "math" in text else text
     text = _ENDS.sub("", _START_TAG.sub(_without_many_attributes, text))
@@ -295,10 +294,7 @@ def _set_print(root: Element) -> None:
         if paragraph.get("class") == "ocr_par":
             lines = [words(one) for one in paragraph if (one.get("class") or "").startswith("ocr")]
             if " ".join(lines) == words(paragraph):
-                paragraph[:], paragraph.text = (
-                    [],
-                    one_line(_CONTROL.sub("", joined_words("\n".join(lines), was_set=True))),
-                )
+                paragraph[:], paragraph.text = [], one_line(joined_words("\n".join(lines), was_set=True))
 
 
 def _mark_centred(root: Element) -> None:
