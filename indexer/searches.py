@@ -169,6 +169,8 @@ class Watch:
         if not path.exists():
             return
         try:
+            if not path.is_file():
+                raise ValueError("a device or a pipe may have no end, and would be replaced by a file")
             state = json.loads(path.read_text(encoding="utf-8"))
             version, of_index = state["schema"], state["index"]
             self._reported = {query: dict(hits) for query, hits in state["queries"].items()}

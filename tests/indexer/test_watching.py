@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -127,3 +128,9 @@ def test_another_state_is_refused(folder: Path, run: Run, content: str) -> None:
     assert (folder / "s.json").read_text() == content
     with longmatch.open(folder / "x.lm") as index, pytest.raises(DocumentError, match="name another file"):
         index.watch(QUERY, folder / "s.json")
+
+
+def test_a_pipe_is_no_state(folder: Path, run: Run) -> None:
+    os.mkfifo(folder / "s.json")
+    refused = run()
+    assert (refused.exit_code, "name another file" in refused.output) == (1, True)
