@@ -188,7 +188,8 @@ def _parse(data: bytes, blocks: Blocks) -> Element:
     text, n_encoded = without_encoded(decode(data, _WEB_NAMES.get(declared, declared) or None))
     blocks.left_out[reasons.ENCODED] += n_encoded
     markup.check_tags(text.count("<"))
-    text = _CONTROL.sub("", text.replace("\f", "\n"))  # no tree takes these when its parts move
+    if "<" in text:
+        text = _CONTROL.sub("", text.replace("\f", "\n"))  # no tree takes these when its parts move
     text = _CDATA.sub(lambda match: escape(match[1]) if match[2] else match[0], text)  # the parser drops such text
     text = _PREFIXED_MATH.sub(r"<\1", text) if "math" in text else text
     text = _ENDS.sub("", _START_TAG.sub(_without_many_attributes, text))
