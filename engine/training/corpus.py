@@ -187,7 +187,7 @@ def collect(results: Iterable[Document | Unreadable], path: Path) -> tuple[dict[
         else:
             documents[result.doc_id] = result
     if not documents:
-        raise TrainingError(f"{path} holds no readable document ({n_unreadable} were not read)")
+        raise TrainingError(f"{path} holds no readable document ({n_unreadable} not read)")
     return documents, n_unreadable
 
 

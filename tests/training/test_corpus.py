@@ -205,7 +205,7 @@ OTHER_SPLITS = '{path} must be an object of lists of query ids, as {{"train": ["
             None,
             "{folder} holds none of corpus.jsonl, corpus.jsonl.gz; put the documents there, one a line",
         ),
-        ("corpus.jsonl", "{\n[]\n", "{path} holds no readable document (2 were not read)"),
+        ("corpus.jsonl", "{\n[]\n", "{path} holds no readable document (1 not read)"),
     ],
 )
 def test_a_file_that_is_missing_or_malformed_is_an_error(
