@@ -174,7 +174,7 @@ def test_documents_need_a_path_that_exists_and_can_be_read(tmp_path: Path) -> No
     with pytest.raises(TrainingError, match=r"^no corpus was named; name one folder at least$"):
         read_documents([])
     (tmp_path / "bad.pdf").write_bytes(b"no pdf at all")
-    message = rf"^{tmp_path / 'bad.pdf'} holds no readable document \(1 were not read\)$"
+    message = rf"^{tmp_path / 'bad.pdf'} holds no readable document \(1 not read\)$"
     with pytest.raises(TrainingError, match=message):
         read_documents([tmp_path / "bad.pdf"])
 
