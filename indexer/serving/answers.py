@@ -19,8 +19,7 @@ from engine.errors import BudgetExceeded, DocumentError, EngineError, IndexBusy,
 from engine.index import Index
 from engine.report.contract import envelope, head_dict, hit_dicts, outline, result_dict
 from engine.result import recorded_encoder
-from engine.search.request import Request
-from engine.store.partitioned import check_fields, stored_fields, stored_values
+from engine.store.partitioned import stored_fields, stored_values
 from engine.text.document import Document
 from engine.text.segmentation import Coverage
 from engine.views import Result
@@ -57,13 +56,6 @@ class Refusal(Exception):
     def response(self) -> JSONResponse:
         """As the server sends it."""
         return JSONResponse(self.body(), self.status, self.headers)
-
-
-def not_found(doc_id: str) -> Refusal:
-    """For a doc_id that the index does not hold."""
-    return Refusal(
-        404, "no_such_document", f"the index holds no document {doc_id!r:.200}", "list them: GET /v1/documents"
-    )
 
 
 def too_large(code: str, what: str, n: int, most: int, next_step: str) -> Refusal:
@@ -108,7 +100,7 @@ def as_json(value: Mapping[str, Any]) -> bytes:
 def search(index: Index, query: Document | str, parameters: Parameters) -> bytes:
     """Rank the index against a document, or against an indexed document."""
     request = request_of(parameters)
-    check_names(index, query, request)
+    check_are_there(index, *request.without, query)
     result = without_folders(index.search(query, request))
     if result.sections is not None:
         return as_json(envelope([result_dict(result, n_pairs=_n_listed(parameters))]))
@@ -120,8 +112,7 @@ def search_together(
 ) -> bytes:
     """Rank the index against several documents as one query."""
     request = request_of(parameters)
-    for query in (*like, *unlike):
-        check_names(index, query, request)
+    check_are_there(index, *request.without, *like, *unlike)
     result = index.search_together(like, unlike, request)
     result = replace(result, results=tuple(map(without_folders, result.results)))
     return as_json(envelope([result.to_dict(n_pairs=_n_listed(parameters))]))
@@ -144,23 +135,10 @@ def _ranking(result: Result, parameters: Parameters | CompareParameters) -> byte
 
 
 def check_reply(n_bytes: int) -> None:
-    """Refuse a reply that becomes too large.
-
-    Raises:
-        Refusal: it does.
-    """
+    """Refuse a reply that becomes too large, by a `Refusal`."""
     if n_bytes > MOST_REPLY_BYTES:
         next_step = "list fewer section pairs (sections), or fewer hits (k), or use the command line"
         raise too_large("reply_too_large", "bytes of the reply", n_bytes, MOST_REPLY_BYTES, next_step)
-
-
-def check_names(index: Index, query: Document | str, request: Request) -> None:
-    """Check that the index holds the documents that a search names.
-
-    Raises:
-        Refusal: it lacks one of them.
-    """
-    _check_are_there(index, *request.without, query)
 
 
 def without_folders(result: Result) -> Result:
@@ -182,18 +160,14 @@ def _name(source: str) -> str:
 
 def compare(index: Index, query: Document | str, target: Document | str, parameters: CompareParameters) -> bytes:
     """Score a target for a query, as a search would."""
-    _check_are_there(index, query, target)
+    check_are_there(index, query, target)
     compared = index.compare(query, target, request_of(parameters))
     return _ranking(without_folders(compared), parameters)
 
 
 def documents(index: Index, offset: int, limit: int, where: str | None) -> bytes:
     """A page of the documents, in the order in which they were indexed."""
-    snapshot = index.snapshot
-    positions = np.arange(snapshot.n_documents)
-    if where is not None:
-        check_fields(snapshot, where)
-        positions = np.flatnonzero(snapshot.matching(where))
+    snapshot, positions = index.snapshot, index.matching(where)
     page = positions[offset : offset + limit]
     has_vectors = [snapshot.is_encoded(position) for position in page.tolist()]
     rows = zip(snapshot.documents(page), has_vectors, strict=True)
@@ -232,21 +206,18 @@ def values(index: Index, field: str, containing: str, limit: int) -> bytes:
     return as_json({"field": field, "values": [{"value": value, "documents": count} for value, count in rows]})
 
 
-def _check_are_there(index: Index, *documents: Document | str) -> None:
+def check_are_there(index: Index, *documents: Document | str) -> None:
+    """Refuse, by a `Refusal`, documents that are named by their doc_ids and that the index does not hold."""
     for document in documents:
         if isinstance(document, str):
             _position(index, document)
 
 
 def _position(index: Index, doc_id: str) -> int:
-    """The position of a document.
-
-    Raises:
-        Refusal: the index holds no document of that name.
-    """
     position = index.snapshot.position(doc_id)
     if position is None:
-        raise not_found(doc_id)
+        message = f"the index holds no document {doc_id!r:.200}"
+        raise Refusal(404, "no_such_document", message, "list them: GET /v1/documents")
     return position
 
 

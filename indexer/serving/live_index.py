@@ -132,12 +132,8 @@ class Progress:
             raise Refusal(499, "disconnected", "the client closed the connection", "send the request again")
 
 
+# The progress that a thread follows; None where nobody waits for one.
 _FOLLOWED: ContextVar[Progress | None] = ContextVar("progress", default=None)
-
-
-def followed_progress() -> Progress | None:
-    """The progress that this thread follows; None where nobody waits for one."""
-    return _FOLLOWED.get()
 
 
 _LOOK_SECONDS = 0.2  # between two looks whether a request still waits for its vectors
@@ -210,13 +206,13 @@ class SharedEncoder(Encoder):
     def encode(self, documents: Sequence[Document]) -> list[EncodedDocument]:
         """Encode queries."""
         segmented = [self.segment(document) for document in documents]
-        if (progress := followed_progress()) is not None:
+        if (progress := _FOLLOWED.get()) is not None:
             progress.expect(Subject.QUERY, sum(document.coverage.tokens_total for document in segmented))
         return self.encode_segmented(segmented)
 
     def expect(self, n_tokens: int) -> None:
         """Report the number of tokens to encode for candidates."""
-        if (progress := followed_progress()) is not None:
+        if (progress := _FOLLOWED.get()) is not None:
             progress.expect(Subject.CANDIDATES, n_tokens)
 
     def encode_segmented(self, documents: Sequence[SegmentedDocument]) -> list[EncodedDocument]:
@@ -226,7 +222,7 @@ class SharedEncoder(Encoder):
             EncoderError: the server is shutting down.
             Refusal: the client has gone, or the time of the request is over.
         """
-        job, progress = _Job(documents), followed_progress()
+        job, progress = _Job(documents), _FOLLOWED.get()
         if progress is None:
             return self._encoded(job)
         with progress.encoding(job.n_tokens, lambda: job.share()):

@@ -36,7 +36,6 @@ _POLICY = (
 )
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
-    "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
@@ -111,7 +110,7 @@ async def _answer(service: Service, read: Callable[[], Document | str], asked: P
 
 def _search(index: Index, query: Document | str, asked: PageBody | PageForm, progress: Progress) -> None:
     request = request_of(asked)
-    answers.check_names(index, query, request)
+    answers.check_are_there(index, *request.without, query)
     result = index.search(query, request)
     progress.enter(Stage.ARRANGING)
     shown = answers.without_folders(result)
