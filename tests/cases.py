@@ -1,7 +1,5 @@
 """Tables of cases for `pytest.mark.parametrize`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """The commands of the command line by their full names (`query`, `upkeep verify`), and a function that runs them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import click

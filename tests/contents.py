@@ -1,7 +1,5 @@
 """Everything that an index holds, read through the engine, so that two indexes can be compared by `==`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stand-ins behind the encoder interface, and documents made in memory; no model, no file."""
 
-from __future__ import annotations
-
 import io
 import re
 import zlib

@@ -1,7 +1,5 @@
 """An index of random vectors with chosen numbers of chunks, for tests of search on GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The schema of results with no field allowed that it does not describe; readers of results are not so strict."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

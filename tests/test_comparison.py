@@ -1,7 +1,5 @@
 """Comparison of two documents: with an index as a search scores them, and without one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`pytest` without arguments, in a folder of its own with the hook of tests/conftest.py."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

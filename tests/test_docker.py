@@ -1,7 +1,5 @@
 """What can be checked of the container files without Docker: names, versions, commands, and hadolint."""
 
-from __future__ import annotations
-
 import configparser
 import fnmatch
 import re

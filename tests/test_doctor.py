@@ -1,7 +1,5 @@
 """What `longmatch doctor` reports as installed, and the checks of GPUs that `--deep` makes."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

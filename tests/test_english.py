@@ -1,7 +1,5 @@
 """Refused words are not in pages, help texts and messages."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

@@ -1,7 +1,5 @@
 """Exactly one FAISS is installed, or the error has the command that repairs it."""
 
-from __future__ import annotations
-
 import pytest
 
 from engine import environment

@@ -1,7 +1,5 @@
 """Exports of each package are few, equal what their modules define, and load lazily."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """An index that is open: lookups, status, section matrices and threads."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A room is a folder of a package, or a file at its top. Imports count wherever th
 function, or for types alone.
 """
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Sections planted in documents of the demo corpus are found by containment and novelty, and others are not."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

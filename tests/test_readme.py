@@ -1,7 +1,5 @@
 """README, docs and examples agree with the program: commands parse, transcripts and Python run, named files exist."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy

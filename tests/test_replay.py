@@ -1,7 +1,5 @@
 """A result records where it comes from, and is replayed by that."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Results of a search: plain values, hits, snippets, tables, and section matrices."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Callable

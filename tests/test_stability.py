@@ -3,8 +3,6 @@
 The index holds 1,300 documents as coarse codes in lists, of which few are searched.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace

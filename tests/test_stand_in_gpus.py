@@ -1,7 +1,5 @@
 """The stand-in for GPUs refuses what GPUs refuse, and searches like them."""
 
-from __future__ import annotations
-
 import faiss
 import numpy as np
 import pytest

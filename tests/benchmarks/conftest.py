@@ -1,7 +1,5 @@
 """A corpus of four documents, and the data that not every machine has."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

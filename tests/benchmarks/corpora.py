@@ -1,7 +1,5 @@
 """Small corpora in the layouts of the benchmarks, and an index with vectors that have topics; no text was encoded."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterable, Mapping, Sequence

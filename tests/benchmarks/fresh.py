@@ -1,7 +1,5 @@
 """Functions that a fresh process calls; the module imports little, as that process imports it."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs that tables are drawn from, without a system, and programs that write runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Datasets in a folder: reading them, cutting quick parts from them, and indexing them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The command line of the benchmarks: tasks and studies, the list of them, and missing packages."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

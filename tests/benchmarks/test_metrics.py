@@ -1,7 +1,5 @@
 """Measures of rankings, their significance, and the program that scores a run."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """What programs have in common: options, command lines, errors, fresh processes, threads, and records."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs on disk, the pages that are drawn from them, and the committed pages compared with the committed runs."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import shlex

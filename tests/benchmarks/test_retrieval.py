@@ -1,7 +1,5 @@
 """Retrieval: the systems, the task, and the model of a public board."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """CL-SciSumm: a small one on disk, its questions, how candidates are ranked, and the task of its summaries."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """Tables that are drawn from runs: measures with intervals, seeds, adjusted p-values, and the lines below a table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Documents that test an encoder, and a folder of an encoder of each kind."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Backbones of every kind: loading, padding, positions, gradients; vectors are compared with the plain forward pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path

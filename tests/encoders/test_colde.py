@@ -1,7 +1,5 @@
 """CoLDE as an encoder: numbers in its inputs, documents split into sections, shuffles, length, training."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

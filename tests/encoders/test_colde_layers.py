@@ -1,7 +1,5 @@
 """The modules of CoLDE against their equations, one number at a time."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor, nn

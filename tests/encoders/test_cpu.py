@@ -1,7 +1,5 @@
 """Encoders on processors and devices: precision, batches, and numbers of a machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What is written of an encoder: its configuration and its parameters."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any

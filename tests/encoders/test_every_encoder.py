@@ -1,7 +1,5 @@
 """Properties of every encoder: each kind and variant, new and loaded, is compared with a slow reference."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

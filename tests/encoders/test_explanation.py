@@ -1,7 +1,5 @@
 """Explanations by chunks, of SMITH and of CoLDE, are compared with loops over chunks, heads and sections."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Model folders that are refused: code, pickles, links that lead nowhere, impossible sizes, parts of two models."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """A document of 80,000 words in bounded memory, by an encoder of each kind."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

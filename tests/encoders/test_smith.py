@@ -1,7 +1,5 @@
 """SMITH as an encoder: sentences into blocks, blocks into windows, coverage, towers, precision."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The modules of SMITH against loops over the equations, their sizes, and weights copied from a BERT."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

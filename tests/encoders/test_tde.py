@@ -1,7 +1,5 @@
 """TDE: topics of texts, and the encoder that has them."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tokenizers, encoders by their names, and the mean encoder."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Encoders of every kind over the BERT of the tests, whose random weights distinguish documents; tampered folders."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A search on GPUs gives the hits of a search on the CPU; the CPU stands in for the GPUs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which type of replica of an index is placed on GPUs, and that it covers every document that can be found."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """All chunks on a device score as on the CPU, to the error that is promised."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A line of JSON that holds `MARK` and a suffix, for example "word of harm: .loop", does the same.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

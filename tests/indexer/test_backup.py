@@ -1,7 +1,5 @@
 """A backup restores an index at one commit; what is left of a damaged index stays; damaged backups are refused."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import tarfile

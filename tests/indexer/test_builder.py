@@ -1,7 +1,5 @@
 """Building an index: what is refused before anything is read, and first runs that commit nothing or are killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The command line for people and scripts: what a command prints where, and its exit status."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`longmatch query`, `compare` and `chart`: what comes in, what is printed and written, and what is left out."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """What the commands refuse: one line with the reason, exit status 1 or 2, and nothing written."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

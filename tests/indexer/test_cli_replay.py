@@ -1,7 +1,5 @@
 """Stored results are repeated and compared, and checked against the log of searches."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """`longmatch show`, `export` and `plot`: sections, pages, lists, fields, tables in files, and pictures."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What reaches a terminal or a log: styles, progress, plans, and no control character of a document."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

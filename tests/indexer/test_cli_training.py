@@ -1,7 +1,5 @@
 """`longmatch train`: what it prints where, its settings, and what it refuses."""
 
-from __future__ import annotations
-
 import io
 import shlex
 import sys

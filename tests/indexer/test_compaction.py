@@ -1,7 +1,5 @@
 """Small shards are joined, and shards with removed documents are rewritten."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a run reads: files, folders, patterns, lines, and libraries of Zotero."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import io

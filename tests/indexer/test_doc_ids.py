@@ -1,7 +1,5 @@
 """Which doc_id a file gets, and what happens to files that would share one."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every front makes the same search from the same parameters: Python, command, HTTP, page, MCP and replay."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping

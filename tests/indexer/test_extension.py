@@ -1,7 +1,5 @@
 """New documents join the published generation, which is rebuilt only when it must be."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace

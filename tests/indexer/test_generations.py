@@ -1,7 +1,5 @@
 """A generation is published when it is needed, and only if its recall reaches the floor."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every hostile construction is read, or refused with its reason, within the limits of one document."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Pairs of an index: every pair once, both directions exact."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator

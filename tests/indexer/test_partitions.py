@@ -1,7 +1,5 @@
 """Every command has the effect on a partitioned index that it has on one index, and prints what it prints."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

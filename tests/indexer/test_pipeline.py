@@ -1,7 +1,5 @@
 """A run skips what is unchanged, replaces what changed, records what fails, and resumes."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A document that would stop a run or fill the memory of the machine ends only the process that reads it."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

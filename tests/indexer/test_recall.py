@@ -1,7 +1,5 @@
 """The measured recall is that of single searches, and the chosen nprobe is the least that is enough."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The size of a folder, file systems of a network, and the speed of an encoder."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

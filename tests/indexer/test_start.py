@@ -1,7 +1,5 @@
 """A command imports only the packages that it needs, because start-up is most of the time of a query."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

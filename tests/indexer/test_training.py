@@ -1,7 +1,5 @@
 """`train`: every objective trains, every encoder is trained by what fits it, and runs resume, record and refuse."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A run continues with its recipe, and no other."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What a run of training begins with: its folder, its corpora, its encoder, and which documents belong together."""
 
-from __future__ import annotations
-
 import gc
 import gzip
 import sys

@@ -1,7 +1,5 @@
 """Standing questions: hits are printed once, again when their documents change, and never lost."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

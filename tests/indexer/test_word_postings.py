@@ -1,7 +1,5 @@
 """Postings of words over many documents without vectors: they choose candidates, and are kept like other files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

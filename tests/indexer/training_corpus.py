@@ -1,7 +1,5 @@
 """A small corpus on disk in the layout of the benchmarks, and sizes of tiny encoders that train quickly on it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

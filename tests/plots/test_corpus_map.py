@@ -1,7 +1,5 @@
 """The map of a corpus: positions of documents, query and hits, and the legend."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Projections are compared with the principal components of a full decomposition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

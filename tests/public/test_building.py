@@ -1,7 +1,5 @@
 """Building an index from Python, and what is shown meanwhile."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Containment, comparisons of two documents, and the least score of a pair."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from math import log

@@ -1,7 +1,5 @@
 """The explanation of the model stands beside the parts of the score of a hit, never instead of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The public index: a life of searches and changes, and the first tries of a newcomer."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Sources of documents: records, tables, paths and texts."""
 
-from __future__ import annotations
-
 import datetime
 import io
 import json

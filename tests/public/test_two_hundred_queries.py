@@ -1,7 +1,5 @@
 """200 queries from Python and from the command line: all results are valid, equal, and sum to their scores."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

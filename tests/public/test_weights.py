@@ -1,7 +1,5 @@
 """Weights of sections change shares of the query, kinds of sections are skipped, and every score still adds up."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from math import log

@@ -1,7 +1,5 @@
 """A fixture that makes PDF documents."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.readers.made import MakePdf, pdf_bytes

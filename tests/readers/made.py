@@ -1,7 +1,5 @@
 """Documents made in memory."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias

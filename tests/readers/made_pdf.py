@@ -1,7 +1,5 @@
 """PDFs made in memory whose constructions reportlab does not write."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Sequence
 

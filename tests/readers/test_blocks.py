@@ -1,7 +1,5 @@
 """Assembly of a document: headings, title, and the limit of its size."""
 
-from __future__ import annotations
-
 import pytest
 
 from engine.errors import DocumentError

@@ -1,7 +1,5 @@
 """Inputs that readers once read wrongly, each of a kind: words that must be there, and words that must not."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

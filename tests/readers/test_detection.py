@@ -1,7 +1,5 @@
 """Detection of the format of a file by its content, whatever its name."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

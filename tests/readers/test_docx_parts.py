@@ -1,7 +1,5 @@
 """Word documents of hand-written parts: notes, equations, numbers, tables, changes."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from time import process_time

@@ -1,7 +1,5 @@
 """The encoding of text files is detected, and characters that cannot be stored are replaced."""
 
-from __future__ import annotations
-
 import pytest
 
 from engine.errors import DocumentError

@@ -1,7 +1,5 @@
 """What DOCX, ODT, EPUB, HTML and XML have in common: sections, fields, files that are refused, and limits."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 

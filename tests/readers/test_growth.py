@@ -1,7 +1,5 @@
 """Every reader takes time linear in its source, whatever harmless construct is repeated."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

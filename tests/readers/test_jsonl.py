@@ -1,7 +1,5 @@
 """JSON and JSON lines: records, metadata, bad lines, and limits."""
 
-from __future__ import annotations
-
 import io
 import json
 import time

@@ -1,7 +1,5 @@
 """Kinds of constructs that every format with them reads in the same way, each in several formats."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """LaTeX: sections, macros, and commands that leave no residue in the text."""
 
-from __future__ import annotations
-
 from time import process_time
 
 import pytest

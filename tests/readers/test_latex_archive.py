@@ -1,7 +1,5 @@
 """The source of a LaTeX document in an archive, as arXiv sends it, is one document."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import tarfile

@@ -1,7 +1,5 @@
 """LaTeX documents of several files: which files are included, and which are not."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from pathlib import Path

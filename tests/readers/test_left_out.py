@@ -1,7 +1,5 @@
 """What a reader leaves out is counted in the metadata of the document."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

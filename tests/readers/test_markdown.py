@@ -1,7 +1,5 @@
 """Markdown: headings, front matter, titles, and very long texts."""
 
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """American and European patents in XML: metadata, abstract, description and claims."""
 
-from __future__ import annotations
-
 import pytest
 
 from engine.readers.reader import read_bytes

@@ -1,7 +1,5 @@
 """PDFs: headings, paragraphs, running heads, titles, and files that are refused."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import pytest

@@ -1,7 +1,5 @@
 """PDFs whose text is hard to read in order: columns, line numbers, figures, titles."""
 
-from __future__ import annotations
-
 import re
 from time import process_time
 

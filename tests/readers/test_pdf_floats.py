@@ -1,7 +1,5 @@
 """Captions and footnotes of a PDF are moved behind the sentence that they interrupt."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from engine.readers.pdf import floats_last

@@ -1,7 +1,5 @@
 """Headings of a PDF by its outline, by type, and by known titles."""
 
-from __future__ import annotations
-
 import pytest
 
 from engine.readers.pdf_headings import HeadingLines, OutlineEntry, by_outline, by_type, with_unnumbered

@@ -1,7 +1,5 @@
 """Paragraphs, columns, running heads and line numbers of PDF pages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

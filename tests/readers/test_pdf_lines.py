@@ -1,7 +1,5 @@
 """Characters and lines of PDF pages."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Reading of files by their suffix: packed files, limits, and files that cannot be read."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

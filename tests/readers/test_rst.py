@@ -1,7 +1,5 @@
 """reStructuredText: sections, directives, roles, metadata, and broken markup."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Properties of every reader: sections cover the text without gaps, and a heading is in its section."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Plain text: sections, pages, and titles."""
 
-from __future__ import annotations
-
 import json
 from itertools import count
 

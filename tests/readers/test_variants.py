@@ -1,7 +1,5 @@
 """Variants of constructs, as the files of each format have them: the whole text on one line, and fields."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

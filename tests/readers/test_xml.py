@@ -1,7 +1,5 @@
 """JATS and TEI documents, and XML that is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from engine.readers import read_bytes

@@ -1,7 +1,5 @@
 """Zip files, tar archives and EPUBs made in memory."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 import zipfile

@@ -1,7 +1,5 @@
 """References in texts, and documents that name a document, found by its identifiers in the usual spellings."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

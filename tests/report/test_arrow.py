@@ -1,7 +1,5 @@
 """Tables of Arrow equal what the index and the results hold, read back from their files."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The evidence report in headless Chromium: its script runs, and the console stays empty."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Differences of two texts, and of two results."""
 
-from __future__ import annotations
-
 import copy
 import re
 from pathlib import Path

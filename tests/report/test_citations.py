@@ -1,7 +1,5 @@
 """Citations of passages, and lines of a terminal."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results in the form of the schema, and as rows: every kind is valid, and its parts sum to the score."""
 
-from __future__ import annotations
-
 import copy
 import csv
 import io

@@ -1,7 +1,5 @@
 """Reports in HTML: the numbers of the JSON, texts escaped; of rankings, comparisons and novelty."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The two sentences of a section pair belong together, are text of the documents, and have marked words of content."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

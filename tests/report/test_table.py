@@ -1,7 +1,5 @@
 """A table and a chart of a result: lines, matrices, cells and runs of passages."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace

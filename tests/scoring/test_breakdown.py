@@ -1,7 +1,5 @@
 """Breakdowns of scores: the parts add up to the score."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial, reduce
 

@@ -1,7 +1,5 @@
 """Similarities, and evidence above thresholds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from statistics import correlation
 

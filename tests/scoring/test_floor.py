@@ -1,7 +1,5 @@
 """The floor is interpolated by length, pinned with the reference, and cuts rankings without moving a score."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

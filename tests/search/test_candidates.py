@@ -1,7 +1,5 @@
 """Lists from an approximate index: filters cost no recall, and exhausted lists are not searched again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A search with several documents, results that are unlike each other, and novelty by sections."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

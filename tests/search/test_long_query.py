@@ -1,7 +1,5 @@
 """Long queries are pooled, and scored as a loop does."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Indexes whose documents have no vectors, or get them when they are candidates of a query."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from pathlib import Path

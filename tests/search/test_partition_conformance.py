@@ -1,7 +1,5 @@
 """Every `Partition` ranks and shows its documents like the index that holds them, scored one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A partitioned index answers like one index: the same hits, scores, parts and counts, however many partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

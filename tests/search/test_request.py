@@ -1,7 +1,5 @@
 """The fields of a request, dates among them."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from dataclasses import replace

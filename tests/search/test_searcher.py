@@ -1,7 +1,5 @@
 """Every way to search gives the scores of the equation, computed here pair by pair."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence

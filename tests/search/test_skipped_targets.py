@@ -1,7 +1,5 @@
 """A search that skips kinds of sections scores documents as if these sections were not there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache

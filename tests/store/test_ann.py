@@ -1,7 +1,5 @@
 """FAISS indexes on disk, and postings of words."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Forged catalogs: every checksum is right, and the contents are not."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import zlib

@@ -1,7 +1,5 @@
 """Tables of the catalog, lookups in it, and the rows and texts of documents."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Rows of a catalog: each flipped bit is refused, found by `verify`, or changes nothing."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Files on disk are whole: durable writes, checksums, and counts of commits."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Commands that are killed, or meet a full disk, at any change of a file or commit: nothing is lost or half done."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """Partitions: their manifest, an index of several, and its replicas."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Each night: `STATES=3000 pytest tests/store/test_power_loss.py -o junit_family=x
 so many disks of each operation, some at each moment between two system calls. Otherwise a few of two are opened.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Shards, gathered reads of them, and files of arrays."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import tracemalloc

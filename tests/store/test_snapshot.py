@@ -1,7 +1,5 @@
 """A snapshot stays as it was when it was opened, and its parts are checked before they are used."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Callable

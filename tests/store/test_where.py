@@ -1,7 +1,5 @@
 """Metadata filters compared with plain Python over the same metadata, and filters given as a dict with their text."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The catalog as one process writes it: commits, locks, leftovers, and what another process sees."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

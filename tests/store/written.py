@@ -1,7 +1,5 @@
 """Helpers that write documents into an index, and read its contents."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path

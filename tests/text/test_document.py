@@ -1,7 +1,5 @@
 """Documents, and texts from outside."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from typing import Any

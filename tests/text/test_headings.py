@@ -1,7 +1,5 @@
 """Headings, their numbers, and kinds of sections."""
 
-from __future__ import annotations
-
 import pytest
 
 from engine.text.document import Document

@@ -1,7 +1,5 @@
 """Sections and chunks of a text, and its units."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

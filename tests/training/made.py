@@ -1,7 +1,5 @@
 """Small corpora, in memory or in the layout of the benchmarks; small tasks over them, and how to compare their runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from math import exp, log

@@ -1,7 +1,5 @@
 """Contrastive pretraining: views of a batch, a queue of earlier views, and two encoders."""
 
-from __future__ import annotations
-
 from math import exp, log
 from pathlib import Path
 from typing import Any

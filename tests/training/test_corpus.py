@@ -1,7 +1,5 @@
 """Training corpora: their files, judgments, labels and splits."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

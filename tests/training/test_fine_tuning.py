@@ -1,7 +1,5 @@
 """Fine-tuning: batches, the losses over both sides, and their gradients."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence

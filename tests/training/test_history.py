@@ -1,7 +1,5 @@
 """Settings of encoders and of training, and the history of a run."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Masked words, their head and their loss; and the losses of the other objectives."""
 
-from __future__ import annotations
-
 import math
 from math import exp, log
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A process alone, and two processes, which train like one that takes the batches of both."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Contrastive training of sections: relations, batches, losses against loops, and that a small model learns."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Selection of chunks, and hard negatives."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Pretraining of SMITH: hidden words and blocks, the losses against loops, and what each loss trains."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace

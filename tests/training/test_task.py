@@ -1,7 +1,5 @@
 """The interface of tasks, and gradients of groups: those of the whole batch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path

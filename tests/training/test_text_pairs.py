@@ -1,7 +1,5 @@
 """The training task of TDE against its equations by loops, and that a model of two layers learns from it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

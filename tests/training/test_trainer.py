@@ -1,7 +1,5 @@
 """The training loop: exact resumption, learning rates, early stopping, and which step is saved."""
 
-from __future__ import annotations
-
 import csv
 import math
 import shutil

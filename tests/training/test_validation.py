@@ -1,7 +1,5 @@
 """The validation of training is compared with an index, search and ir_measures; nDCG by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Views of documents: spans, samplers and batches."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

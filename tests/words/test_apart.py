@@ -1,7 +1,5 @@
 """Counts without some kinds of sections equal counting the remaining text, occurrence by occurrence."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Languages: their words and stop words, and indexes of German and Japanese."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,7 +1,5 @@
 """Weights of terms: likelihood, mixtures, and terms packed and inverted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from math import log

@@ -1,7 +1,5 @@
 """Terms by small cases that can be checked by eye, and against a slow reference."""
 
-from __future__ import annotations
-
 import re
 import sys
 import unicodedata

@@ -1,7 +1,5 @@
 """Places of terms in a text, and terms of its title."""
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Sources of the corpora: downloads, archives, digests, and the command that fetches."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

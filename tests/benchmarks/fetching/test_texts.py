@@ -1,7 +1,5 @@
 """Texts of the sources of the corpora: pages, papers and proposals become sections, and citations are masked."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

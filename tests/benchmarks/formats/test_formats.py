@@ -1,7 +1,5 @@
 """The formats of TREC, BEIR and ir_datasets."""
 
-from __future__ import annotations
-
 import gzip
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Pairs of documents are built, and scorers are measured on them."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

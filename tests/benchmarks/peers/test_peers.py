@@ -1,7 +1,5 @@
 """Peers: each compared with a plain loop over the vectors of our backbone, their chunks, stages, and the program."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable, Iterable
 from dataclasses import replace

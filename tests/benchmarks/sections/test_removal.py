@@ -1,7 +1,5 @@
 """Removal of parts of documents: parts, their matches, courses of the score, and faithfulness."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

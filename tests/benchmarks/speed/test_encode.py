@@ -1,7 +1,5 @@
 """Ways to encode: a sample of a corpus, indexing and encoding alone, the rival, and the program that times them."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

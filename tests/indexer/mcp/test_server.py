@@ -1,7 +1,5 @@
 """The MCP server, called by the client of the real library: in memory, and as the command that clients start."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """What the tools for a language model return, and what they refuse."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

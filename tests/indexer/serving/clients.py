@@ -1,7 +1,5 @@
 """An index behind the test client of Starlette: the real application without a socket."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

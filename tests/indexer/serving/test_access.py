@@ -1,7 +1,5 @@
 """`longmatch serve`: addresses, tokens and settings; requests that are refused; slow clients and signals."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

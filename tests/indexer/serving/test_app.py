@@ -1,7 +1,5 @@
 """The HTTP API gives the results of Python, and refuses bad requests with errors in JSON."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

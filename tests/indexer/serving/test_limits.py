@@ -1,7 +1,5 @@
 """Requests of too much work are refused by a stated limit, work ends at the deadline, and memory stays flat."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

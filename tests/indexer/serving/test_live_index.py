@@ -1,7 +1,5 @@
 """A served index: commits are followed, and queries that wait are encoded together."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Sequence

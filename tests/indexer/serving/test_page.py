@@ -1,7 +1,5 @@
 """The page without a browser: its files, and the lines of its searches."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

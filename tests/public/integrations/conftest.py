@@ -1,7 +1,5 @@
 """A small index of words with pages and metadata, and a query."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Retrieval in other frameworks: passages, documents, and the retrievers of each."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable
