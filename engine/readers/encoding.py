@@ -13,7 +13,7 @@ import posixpath
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import BinaryIO
 
@@ -97,6 +97,14 @@ def _attempts(data: bytes, declared: str | None) -> Iterator[str | None]:
     if len(data) - len(data.translate(None, _HIGH)) <= len(data) // 100:
         yield data.decode(_single_byte(_sample_of(data)), "replace")
     yield _try(data, _guess(data))
+
+
+def encoding_of_lines(line: bytes, following: Callable[[], bytes]) -> str:
+    """The encoding of a line and of those behind it that are not UTF-8; "" where the line itself is."""
+    if line.isascii() or _try(line, "utf-8") is not None:
+        return ""
+    others = (one for one in following().split(b"\n")[:-1] if _try(one, "utf-8") is None)
+    return _guess(b"\n".join((line, *others))) or "utf-8"
 
 
 def _nearly_utf8(data: bytes) -> str | None:

@@ -320,6 +320,14 @@ def dated(text: str) -> dict[str, MetadataValue]:
     return {"date": date, "year": int(date[:4])} if date else {"date": text} if text else {}
 
 
+def issue_date(issued: object) -> str:
+    """The date in the field "issued" of Crossref and CSL; "" where it has none."""
+    value = issued if isinstance(issued, dict) else {}
+    listed = value.get("date-parts")
+    parts = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], list) else []
+    return "-".join(str(part).zfill(2) for part in parts if part) or str(value.get("raw") or value.get("literal") or "")
+
+
 def date_of_parts(year: str, month: str, day: str) -> str:
     """An ISO date, as far as it is given, of a month by its number or its name."""
     if not month.isdecimal():

@@ -33,8 +33,8 @@ from typing import Any, BinaryIO, cast
 
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
-from engine.readers.encoding import decode, read_limited
-from engine.readers.fields import USUAL, Fields, case_name, names_of
+from engine.readers.encoding import decode, encoding_of_lines, read_limited
+from engine.readers.fields import USUAL, Fields, case_name, dated, issue_date, names_of
 from engine.readers.left_out import RUNNING_HEADS
 from engine.readers.records import (
     COUNTED,
@@ -199,14 +199,15 @@ def _usual(record: dict[str, Any] | DocumentError, fields: Fields) -> dict[str, 
 
 
 def stream(lines: BinaryIO, source: str, fields: Fields = USUAL) -> Iterator[Document | Unreadable]:
-    """Read JSON lines in UTF-8; a bad line becomes `Unreadable`, the others are read.
+    """Read JSON lines; a bad line becomes `Unreadable`, the others are read.
 
-    A list of objects, objects over several lines, and UTF-16 are read as a whole.
+    A list of objects, objects over several lines, and UTF-16 are read as a whole. The lines that are not UTF-8 have one
+    encoding, that of the first such lines.
     """
     reader: io.BufferedReader[Any] = (
         lines if isinstance(lines, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, lines), _BUFFER_BYTES)
     )
-    number = 0
+    number, encoding = 0, ""  # of lines that are not UTF-8
     try:
         if _WHOLE.match(head := reader.peek()) or head.startswith(_UTF16):
             yield from _read_whole(reader, source, fields)
@@ -217,7 +218,8 @@ def stream(lines: BinaryIO, source: str, fields: Fields = USUAL) -> Iterator[Doc
                 _skip_line(reader, line)
                 yield Unreadable(place, str(too_large("line", f"more than {_MAX_LINE_BYTES:,}", _MAX_LINE_BYTES)))
             elif line.strip():
-                yield from _read_line(line, place, fields)
+                encoding = encoding or encoding_of_lines(line, reader.peek)
+                yield from _read_line(line, place, fields, encoding)
             else:
                 number += _skip_blank_lines(reader)
     finally:
@@ -239,17 +241,17 @@ def _skip_line(lines: io.BufferedReader[Any], line: bytes) -> None:
         line = lines.readline(2**20)
 
 
-def _read_line(line: bytes, place: str, fields: Fields) -> Iterator[Document | Unreadable]:
+def _read_line(line: bytes, place: str, fields: Fields, encoding: str) -> Iterator[Document | Unreadable]:
     try:
-        text = without_encoded(line.decode("utf-8-sig"))[0].rstrip(" \t\r\n,")
+        text = without_encoded(decode(line, encoding) if encoding else line.decode("utf-8-sig"))[0].rstrip(" \t\r\n,")
         try:
             records: Iterable[dict[str, Any] | DocumentError] = [_parse(text)]
         except DocumentError as error:
             records = _values(text) if "Extra data" in str(error) else [error]
         for record in records:
             yield _read_record(record, place, fields)
-    except UnicodeDecodeError as error:
-        yield Unreadable(place, f"the line is not UTF-8 (byte {error.start}); convert the file to UTF-8")
+    except DocumentError as error:
+        yield Unreadable(place, str(error))
 
 
 def _read_whole(reader: io.BufferedReader[Any], source: str, fields: Fields) -> Iterator[Document | Unreadable]:
@@ -330,6 +332,7 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
     inventors = names_of(next((people for people in named if not _is_plain(people)), None))
     people = {"authors": _authors(record, metadata), "inventors": inventors}
     metadata |= {field: [*names] for field, names in people.items() if names}
+    metadata = dated(issue_date(record.get("issued"))) | metadata
     blocks.add(title)
     if record.get("sections"):
         sections = _section_list(record)
@@ -337,7 +340,7 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
         if not isinstance(first, dict) or "abstract" not in str(first.get("heading") or first.get("title")).lower():
             _add_texts(blocks, texts)
         metadata |= _add_sections(blocks, sections)
-    elif is_usual or ("text" in record and not texts):
+    elif is_usual or ("text" in record and not texts) or (title and not texts and _is_blank(record)):
         _add_text(blocks, text_of(record, "text"))
     else:
         if not texts:
@@ -348,6 +351,12 @@ def _document(record: Mapping[str, Any], doc_id: str, source: str, metadata: dic
     shown = [blocks.text, title, *map(str, metadata.values())]
     count_unread(record, _read_fields(record, {*metadata, *texts}), shown, blocks.left_out)
     return blocks.document(doc_id, source, title or case_name(blocks.text) or doc_id, metadata)
+
+
+def _is_blank(record: Mapping[str, Any]) -> bool:
+    """Whether the fields for texts are blank in a record, or it is an entry of a bibliography without an abstract."""
+    texts = [value for name, value in record.items() if name in TEXT_FIELDS or name == "abstract_inverted_index"]
+    return not any(texts) and (bool(texts) or {"issued", "type"} <= {*record})
 
 
 def _nested(key: str, value: object) -> dict[str, MetadataValue]:
@@ -503,11 +512,12 @@ def _flatten(prefix: str, value: object, flat: dict[str, MetadataValue]) -> None
             _flatten(f"{prefix}.{key}" if prefix else key, inner, flat)
     elif not prefix:
         raise DocumentError(f'the field "metadata" is {type(value).__name__}, not an object')
-    elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+    elif isinstance(value, list) and value:  # what is nested in it is left out
         columns: dict[str, list[object]] = {}
         for item in value:
-            for field, inner in item.items():
-                columns.setdefault(f"{prefix}.{field}", []).append(inner)
+            for field, inner in item.items() if isinstance(item, dict) else [("", item)]:
+                if not isinstance(inner, dict | list):
+                    columns.setdefault(f"{prefix}.{field}" if field else prefix, []).append(inner)
         flat |= {key: _checked(key, column) for key, column in columns.items()}
     else:
         flat[prefix] = _checked(prefix, value)

@@ -19,7 +19,8 @@ from engine.text.segmentation import Heading
 
 # Fields of CourtListener, CAP, HUPD, S2ORC, unarXive, arXiv and Anserini that hold text, with their headings, in order.
 TEXT_FIELDS = {
-    "abstract": "Abstract", "abstract_text": "Abstract", "abstract_localized": "Abstract", "summary": "Summary",
+    "abstract": "Abstract", "abstract_text": "Abstract", "abstract_localized": "Abstract", "abstract_note": "Abstract",
+    "summary": "Summary",
     "background": "Background", "contents": "", "content": "", "page_content": "", "plain_text": "", "raw_text": "",
     "body": "", "body_text": "", "full_text": "", "fulltext": "", "article": "", "article_text": "", "document": "",
     "passage": "", "segment": "", "paragraphs": "", "chapters": "", "casebody": "", "opinions": "", "sub_opinions": "",
@@ -41,10 +42,10 @@ IDS = (
 )  # fmt: skip
 _PAGE_FURNITURE = frozenset(["header", "footer", "page_number", "aside_text"])
 _CELL_END, _ROW_END = re.compile(r"</t[dh]>(?=\s*<t[dh])"), re.compile("</tr>")
-_ID = re.compile(r"[a-z]+(?:_id|Id)$|(?:bill|case|doc|file|item|record)id$")  # of a field beside those
+_ID = re.compile(r"[a-z]+(?:_u?id|Id)$|id_$|(?:bill|case|doc|file|item|record)id$")  # of a field beside those
 _PARTS = (
     "text", "abstract", "head_matter", "opinions", "body_text", "back_matter", "data", "plain_text", "content",
-    "paragraphs", "sections", "subsections", "elements", "claims", "claim_text", "rendered",
+    "paragraphs", "sections", "subsections", "elements", "claims", "claim_text", "rendered", "description",
 )  # fmt: skip  # of an object that holds text
 _NAMES_OF_SECTIONS = ("section", "heading", "title", "section_name", "section_title")
 _EXCERPTS = ("snippet", "context")  # of a text that may stand beside them
@@ -73,6 +74,8 @@ _OPINION = re.compile(
 )  # kinds of opinions in CourtListener and CAP
 _ENTRIES = "ref_entries"  # figures, tables and formulas of S2ORC and unarXive
 _MAX_DEPTH = 6  # of text in objects
+_MAX_WRAPPED = 3  # objects around a record
+_LISTED = ("title", "abstract", "description")  # fields that can be lists with names in the plural
 _HEADINGS_OF_BIOC = {  # of sections without a title
     "ABSTRACT": "Abstract", "INTRO": "Introduction", "METHODS": "Methods", "RESULTS": "Results",
     "DISCUSS": "Discussion", "CONCL": "Conclusions",
@@ -277,8 +280,9 @@ def _fields_of_bioc(infons: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-def usual_names(record: dict[str, Any]) -> dict[str, Any]:
+def usual_names(record: dict[str, Any], depth: int = 0) -> dict[str, Any]:
     """The record with fields such as "Title" and "caseName" under the names of this module."""
+    record = {name: _unwrapped(value) for name, value in record.items()}
     if isinstance(record.get("documents"), list) and len(record["documents"]) == 1:  # a collection of BioC
         record = record["documents"][0] if is_bioc(record["documents"][0]) else record
     record = of_bioc(record) if is_bioc(record) else record
@@ -289,9 +293,13 @@ def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     }
     for key, name in others.items():
         short = _NOTATION.sub("", name)
-        others[key] = next((one for one in (name, short, f"{short}s") if one in known), name)
+        names = (name, short, f"{short}s", *(one for one in _LISTED if f"{one}s" == short))
+        others[key] = next((one for one in names if one in known), name)
     renamed = {key: name for key, name in others.items() if name != key and name in known and name not in record}
     record = {renamed.get(key, key): value for key, value in record.items()} if renamed else record
+    for name in _LISTED:
+        if isinstance(items := record.get(name), list):
+            record[name] = [one.get(name, one) if isinstance(one, dict) else one for one in items]
     indexed = record.get("abstract_inverted_index") or record.get("indexed_abstract")  # the places of each word
     if isinstance(indexed, dict) and "abstract" not in record:
         places = indexed.get("InvertedIndex", indexed)
@@ -305,10 +313,24 @@ def usual_names(record: dict[str, Any]) -> dict[str, Any]:
     parsed = next((value for name in _PARSES if isinstance(value := record.get(name), dict) and value), {})
     record |= {name: parsed[name] for name in (_ENTRIES, "bib_entries") if parsed.get(name) and name not in record}
     has_text = {"text", "sections", *TEXT_FIELDS}
-    inside = [value for value in record.values() if isinstance(value, dict) and not has_text.isdisjoint(value)]
-    if has_text.isdisjoint(record) and len(inside) == 1:  # the one part of it that is a record, as in DOAJ
-        return usual_names({key: value for key, value in record.items() if value is not inside[0]} | inside[0])
+    of_record = isinstance(content, dict) and not {"title", "abstract"}.isdisjoint(content)  # of OpenReview
+    if depth < _MAX_WRAPPED and (has_text - {"content"} if of_record else has_text).isdisjoint(record):
+        found = {key: usual_names(value, depth + 1) for key, value in record.items() if isinstance(value, dict)}
+        inside = {key: value for key, value in found.items() if not has_text.isdisjoint(value)}
+        if len(inside) == 1:  # the one part of it that is a record, as in DOAJ and JSON:API
+            ((name, part),) = inside.items()
+            return usual_names({key: value for key, value in record.items() if key != name} | part, depth + 1)
     return record
+
+
+def _unwrapped(value: object) -> object:
+    """The value of an object that holds no other, as in OpenReview and MongoDB, or its notations, as in Drupal."""
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        ((name, inner),) = value.items()
+        return inner if name == "value" or str(name).startswith("$") else value
+    return value.get("processed") or value["value"] if {"value", "format"} <= {*value} else value
 
 
 def _of_blocks_or_pages(record: dict[str, Any]) -> dict[str, Any]:
@@ -411,9 +433,9 @@ def title_of(record: Mapping[str, Any]) -> str:
     Raises:
         DocumentError: the title is no text.
     """
-    inside = record.get("metadata") if isinstance(record.get("metadata"), dict) else {}
-    inside = inside or (record["biblio"] if isinstance(record.get("biblio"), dict) else {})  # of Lens
-    places = ((record, _TITLES), (inside or {}, ("title", "invention_title")))
+    parts = (record.get(name) for name in ("metadata", "biblio", "content"))  # of Lens and OpenReview
+    inside = next((part for part in parts if isinstance(part, dict)), {})
+    places = ((record, _TITLES), (inside, ("title", "invention_title")))
     named = (text_of(place, name) for place, names in places for name in names if isinstance(place.get(name), str))
     title = next((title for title in named if title.strip()), "")
     of_parts = (

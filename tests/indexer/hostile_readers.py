@@ -111,13 +111,13 @@ FORMATS = MappingProxyType(dict(reader.FORMATS) | {suffix: reader.Format(suffix,
 _read_line = jsonl._read_line
 
 
-def _read_harmful_line(line: bytes, place: str, fields: Fields) -> Document | Unreadable:
+def _read_harmful_line(line: bytes, place: str, fields: Fields, encoding: str) -> Document | Unreadable:
     for suffix, harm in HARM.items():
         if (MARK + suffix).encode() in line:
             harm()
     if (MARK + ".once").encode() in line:
         _die_once(place)
-    return _read_line(line, place, fields)
+    return _read_line(line, place, fields, encoding)
 
 
 def serve(fd: int, begun: int, seconds: float, memory_bytes: int) -> None:

@@ -68,7 +68,6 @@ def test_metadata_is_flattened() -> None:
         ({"id": 1, "sections": [{"heading": "A", "sentences": ["Lost."]}]},
          'section 0 has no field "text"; its fields are heading, sentences'),
         ({"id": "a", "text": "x", "meta": [1]}, 'field "metadata" is list'),
-        ({"id": "a", "text": "x", "meta": {"k": [[1]]}}, 'metadata "k" holds a list in a list'),
         ({"id": "a", "text": "x", "meta": {"k": float("nan")}}, 'metadata "k" is nan'),
     ],
 )  # fmt: skip
@@ -94,8 +93,29 @@ def test_bad_lines_do_not_stop_the_others() -> None:
     assert [item.doc_id for item in results if isinstance(item, Document)] == ["1", "3"]
     reasons = [item.reason for item in results if isinstance(item, Unreadable)]
     assert [reason[:24] for reason in reasons] == [
-        "it is not JSON: Expectin", "the line is not UTF-8 (b", "it is a JSON list, not a", "it is not JSON: maximum ",
+        "it is not JSON: Expectin", "it starts with the mark ", "it is a JSON list, not a", "it is not JSON: maximum ",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("iso-8859-1", "Die Schleuse ist größer."),
+        ("iso-8859-2", "Śluza na Wiśle jest stara i pięknie położona."),
+        ("cp1251", "Шлюз на реке стоит давно."),
+    ],
+)
+def test_lines_that_are_not_utf8_have_one_encoding(encoding: str, text: str) -> None:
+    records = [json.dumps({"id": number, "text": text}, ensure_ascii=False) for number in range(4)]
+    lines = (record.encode(encoding if number % 2 else "utf-8") for number, record in enumerate(records))
+    results = stream(io.BytesIO(b"\n".join(lines)), "c.jsonl")
+    assert [one.text for one in results if isinstance(one, Document)] == [text] * 4
+
+
+def test_nested_values_of_metadata_are_left_out_and_their_words_counted() -> None:
+    metadata = {"k": [[1]], "spans": [1, [2], {"by": "Ann", "at": [3]}], "venue": "ACL", "notes": [["two words"]]}
+    document = document_of({"id": "a", "text": "x", "metadata": metadata})
+    assert document.metadata == {"spans": [1], "spans.by": ["Ann"], "venue": "ACL", "left_out_field_words": 2}
 
 
 def test_a_huge_line_is_skipped_without_being_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,6 +102,17 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
         ({"text": "One.", "authors": "A. Vane, R. Okabe, et al."}, "One.", {"authors": ["A. Vane", "R. Okabe"]}),
         ({"text": "One.", "authorString": "Vane A", "authorList": {"author": [{"fullName": "Vane A", "firstName":
             "Ann", "lastName": "Vane"}, {"collectiveName": "Rin Okabe"}]}}, "One.", _AUTHORS),
+        ({"data": {"id": "7", "type": "articles", "attributes": {"title": "T", "body": {"value": "<b>One.</b>",
+            "format": "html", "processed": "<p>One.</p>"}}}}, "T One.", {}),
+        ({"content": {"title": {"value": "T"}, "abstract": {"value": "An aim."}, "authors": {"value": ["Ann Vane",
+            "Rin Okabe"]}}}, "T Abstract An aim.", _AUTHORS),
+        ({"titles": [{"title": "Silt"}], "descriptions": [{"description": "An aim."}], "creators": [
+            {"name": "Ann Vane"}, {"name": "Rin Okabe"}]}, "Silt Description An aim.", _AUTHORS),
+        ({"data": {"title": "T", "abstractNote": "An aim."}}, "T Abstract An aim.", {}),
+        *(({"title": "T", "authors": ["Ann Vane"]} | of_text, "T", {"authors": ["Ann Vane"]}) for of_text in (
+            {"abstract": None}, {"abstract_inverted_index": None}, {"type": "book", "issued": {}})),
+        ({"title": "T", "abstract": "An aim.", "issued": {"date-parts": [[2019, 7, 4]]}}, "T Abstract An aim.",
+         {"date": "2019-07-04", "year": 2019}),
     ],
 )  # fmt: skip
 def test_records_of_known_collections(record: dict[str, object], text: str, fields: Mapping[str, object]) -> None:
