@@ -19,7 +19,7 @@ from engine.readers.blocks import MAX_HEADING_CHARS, Blocks
 from engine.readers.encoding import decode
 from engine.readers.fields import fields_of_page
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
-from engine.text.cleaning import joined_words, one_line, without_encoded
+from engine.text.cleaning import joined_words, one_line, without_deleted, without_encoded
 from engine.text.document import Document, is_made_up_title
 from engine.text.headings import headings_of_lines
 
@@ -53,8 +53,8 @@ _PARTS = frozenset(["main", "article", "section"])
 _NOTE = re.compile(r"note|annotation|comment|epigraph|abstract|case|opinion", re.IGNORECASE)
 _STRUCK = re.compile(r"text-decoration[\w-]{0,20}\s*+:[^;:]*line-through", re.IGNORECASE)
 _STRUCK_CLASS = re.compile(
-    r"(?:^|[\s_-])(?:del(?:eted?|etion)?(?:-?text)?|struck|strike(?:-?through|out)?|line-through|diff-removed)(?:\s|$)",
-    re.IGNORECASE,
+    r"(?:^|[\s_-]|(?<=[a-z])(?=[A-Z]))(?i:del(?:eted?|etion)?(?:-?text)?|struck|strike(?:-?through|out)?|line-through"
+    r"|diff-removed)(?:\s|$)"
 )
 _PAGE_BREAK = re.compile(r"\b(?:doc-)?pagebreak\b")
 _RAISED_STYLE = re.compile(
@@ -68,17 +68,19 @@ _CENTRED = re.compile(r"text-align\s*:\s*center", re.IGNORECASE)
 _BOLD = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)", re.IGNORECASE)
 _ITEM = re.compile(r"(?:Item\s*\d{1,2}[A-C]?\s*[.:\u2013\u2014-]|PART\s+[IV]{1,3}\b)", re.IGNORECASE)
 _TITLE_CLASS = re.compile(
-    r"(?:oj-)?(?:(?P<title>doc-ti|hd-ti)|(?P<article>ti-art)|(?P<below>sti-art|ti-section-2)|ti-(?:section|grseq|annex)-?1?)$"
+    r"(?:oj-)?(?:(?P<title>doc-ti)|(?P<article>ti-art)|(?P<below>sti-art|ti-section-2)|ti-(?:section|grseq|annex)-?1?)$"
 )
 _FONT = re.compile(r"font(?:-family)?\s*:[^;]{0,80}\b(symbol|wingdings)\b", re.IGNORECASE)
 _NOTES = re.compile(r"(?:^|[\s_-])(?:foot|end)-?notes?(?:$|[\s_-])", re.IGNORECASE)
+_TITLE = re.compile(r"(?:^|\s)(?:title|MsoTitle)(?:\s|$)")  # of Google Docs and Word
 _TITLE_BLOCK = re.compile(r"title-?block", re.IGNORECASE)  # of pandoc
+_COMMENT = re.compile(r"#cmnt(?:_ref)?\d")  # of Google Docs
 _ASIDE = re.compile(r"(?:^|[\s_-])(?:(?:foot|end|side|margin)-?)?notes?(?:$|[\s_-])|\bfn-?\d+\b", re.IGNORECASE)
 _NOT_BODY = frozenset(["title", "meta", "link", "style", "script", "base", "template", "noscript"])
 _ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _PREFIXED_MATH = re.compile(r"<(/?)(?:m|mml|math):(?=m|semantics|annotation)")
 _MATH = re.compile(r"\b(?:mwe-math|math|tex|latex|equation|katex)", re.IGNORECASE)
-_EDIT_LINKS = re.compile(r"\bmw-(?:editsection|cite-backlink)\b")
+_EDIT_LINKS = re.compile(r"\b(?:mw-(?:editsection|cite-backlink)|noprint|printfooter|catlinks)\b")
 _GUTTER = re.compile(r"(?:^|\s)(?:linenos?|[\w-]*gutter)(?:\s|$)")  # numbers beside lines of code
 _STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page[-_]?(?:number|num|break|no|label)|pagenum)", re.IGNORECASE)
 _NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*\u2020\u2021\u00a7a-z])\]?$")
@@ -116,11 +118,12 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
 def _title(root: Element) -> str:
     """The title of the page, without the name of the site where a heading shows the title alone."""
-    named = root.find(".//head/meta[@name='citation_title']")
-    declared = words(root.find(".//head/title")) if named is None else named.get("content") or ""
+    fields = {(one.get("name") or "").lower(): one.get("content") or "" for one in root.iterfind(".//head/meta")}
+    declared = fields.get("citation_title", fields.get("dc.title", words(root.find(".//head/title"))))
     if not declared.strip():
         declared = next((one.get("content") or "" for one in root.iterfind(".//meta[@property='og:title']")), "")
-    shown = markup.rendered(root.find(".//h1"), GRAMMAR)
+    titles = (one for one in root.iter("h1", "p") if one.tag == "h1" or _TITLE.search(one.get("class") or ""))
+    shown = markup.rendered(next(titles, None), GRAMMAR)
     is_without_site = (
         len(shown) >= 4
         and declared.startswith(shown)
@@ -185,7 +188,8 @@ _CONTROL = re.compile(
 def _parse(data: bytes, blocks: Blocks) -> Element:
     match = _CHARSET.search(data, 0, 4096)
     declared = match.group(1).decode("ascii").lower() if match else ""
-    text, n_encoded = without_encoded(decode(data, _WEB_NAMES.get(declared, declared) or None))
+    text, blocks.left_out[reasons.DELETED] = without_deleted(decode(data, _WEB_NAMES.get(declared, declared) or None))
+    text, n_encoded = without_encoded(text)
     blocks.left_out[reasons.ENCODED] += n_encoded
     markup.check_tags(text.count("<"))
     if "<" in text:
@@ -261,6 +265,9 @@ def _move_notes(root: Element) -> None:
         if markup.n_words(span) > 1:
             span.tag = "aside"
     markup.lift(root, frozenset(["aside"]), frozenset(["p", "li", *_HEADINGS]))
+    for link in [one for one in root.iter("a") if _COMMENT.match(one.get("href") or "")]:
+        place = next(link.iterancestors("div"), link) if "_ref" in link.get("href") else link
+        place.set("style", "mso-element:comment")
     for footer in list(root.iter("footer")):
         notes = [one for one in footer.iter("section", "div", "aside", "ol") if _NOTES.search(_names(one))]
         for note in notes:
@@ -369,7 +376,7 @@ _SILENT_TAGS = frozenset(["head", "nav", "noscript", "script", "style", "templat
 _LISTS_NAMED = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|toc|breadcrumbs?|sidebar|lang|languages?)(?:[\s_-]|$)", re.IGNORECASE
 )
-_MIN_LINKS, _MIN_LISTS_NAMED_LINKS = 8, 3  # a list whose class or id is one of `_LISTS_NAMED` needs fewer
+_MIN_LINKS, _MIN_LISTS_NAMED_LINKS = 8, 1  # a list whose class or id is one of `_LISTS_NAMED` needs fewer
 _MIN_SHARE = 0.9  # of the letters of the list
 _MAX_LINK_LETTERS = 30  # on average; longer ones are titles, as in a bibliography
 
@@ -452,6 +459,8 @@ def _left_out(element: Element) -> str | None:
     if (element.get("style") or "").startswith("mso-element:comment"):  # of Word
         return reasons.COMMENT_WORDS
     reason = _REASONS.get(tag) or _ROLES.get(element.get("role") or "")
+    if element.get("role") == "doc-backlink" and _NOTE_LINK.match(words(element)):
+        return None  # the number of a note
     if reason is not None or not (element.attrib or tag in _FRAMES or tag == "dialog"):
         return reason
     if tag == "input":
@@ -490,6 +499,8 @@ def _reason_of_looks(element: Element, names: str) -> str | None:
     )
     if is_page and markup.n_words(element) <= 3:
         return reasons.RUNNING_HEADS
+    if "pg-boilerplate" in names:  # of Project Gutenberg
+        return reasons.PAGE_FRAME
     if _EDIT_LINKS.search(names):
         return reasons.NAVIGATION
     if _GUTTER.search(names) and "".join(markup.words(element).split()).isdigit():
@@ -564,9 +575,9 @@ def _heading(element: Element) -> HeadingMark | None:
 
 
 _BLOCKS = frozenset([
-    "address", "article", "blockquote", "body", "caption", "center", "details", "dd", "div", "dl", "dt", "fieldset",
-    "figcaption", "figure", "footer", "form", "header", "hgroup", "hr", "html", "legend", "main", "ol", "p",
-    "section", "summary", "table", "tbody", "tfoot", "thead", "ul",
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dd", "dialog", "dir", "div",
+    "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hgroup", "hr", "html", "legend",
+    "main", "menu", "ol", "p", "search", "section", "summary", "table", "tbody", "tfoot", "thead", "ul",
 ])  # fmt: skip
 GRAMMAR = Grammar(
     blocks=_BLOCKS,

@@ -12,7 +12,14 @@ from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers.encoding import decode
 from engine.readers.fields import case_fields, case_name, dated, split_names, typed_scalar
-from engine.text.cleaning import joined_words, without_encoded, without_gaps, without_invisible, without_readings
+from engine.text.cleaning import (
+    joined_words,
+    without_deleted,
+    without_encoded,
+    without_gaps,
+    without_invisible,
+    without_readings,
+)
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
 from engine.text.headings import (
     could_be_title,
@@ -380,7 +387,12 @@ def _interrupts(lines: Sequence[str], block: Sequence[int]) -> bool:
 
 
 _FIELD = re.compile(r"([A-Z][A-Za-z-]{1,30}):[ \t]+(\S.*)")
+_MOST_ABOVE = 20_000
 _BOOK, _BOOK_FIELD = re.compile("Project Gutenberg"), re.compile(r"^(Title|Author|Language): (\S.*)", re.MULTILINE)
+_BOOK_STARTS, _BOOK_ENDS = (
+    re.compile(rf"^\*\*\* ?{border} OF (?:THE|THIS) PROJECT GUTENBERG[^\n]*", re.MULTILINE | re.IGNORECASE)
+    for border in ("START", "END")
+)
 _PATENT_NUMBER = re.compile(r"(?:Patent:? |Publication:? )?[A-Z]{2}[ -]?[\d,/ -]{6,20}(?: ?[A-Z]\d?)?")
 _COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
 _AUTHORS = ("author", "authors")
@@ -408,9 +420,11 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
 def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Document:
     """Read a text that is in no form of its own."""
     decoded, n_readings = without_readings(decoded)
-    running = running_text(decoded)
+    decoded, n_deleted = without_deleted(decoded)
+    above, book = _book_of(decoded)
+    running = running_text(book)
     text = running.text
-    fields = header_fields(text)
+    fields = header_fields(above or text)
     metadata: dict[str, MetadataValue] = {
         name: typed_scalar(value) for name, value in fields.items() if name not in ("title", "subject", *_AUTHORS)
     }
@@ -434,8 +448,17 @@ def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Docume
             reasons.LINE_NUMBERS: running.n_numbers,
             reasons.ENCODED: n_encoded,
             reasons.READINGS: n_readings,
+            reasons.DELETED: n_deleted,
+            reasons.PAGE_FRAME: len(decoded.split()) - len(book.split()) if above else 0,
         },
     )
+
+
+def _book_of(text: str) -> tuple[str, str]:
+    """What Project Gutenberg writes above a book, and the book without its license; "" above another text."""
+    start = _BOOK_STARTS.search(text, 0, _MOST_ABOVE)
+    end = _BOOK_ENDS.search(text, start.end()) if start else None
+    return (text[: start.start()], text[start.end() : end.start()]) if start and end else ("", text)
 
 
 def header_fields(text: str, field: re.Pattern[str] = _FIELD) -> dict[str, str]:

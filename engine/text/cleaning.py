@@ -82,7 +82,10 @@ _HYPHENATED = re.compile(r"(?<![^\W\d_])(?<!\s-)([^\W\d_]+)[-\u2010\u00ad¬][ \t
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LETTERS = f"{_SOUTHEAST}\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _UNSPACED_LINES = re.compile(f"(?<=[{_LETTERS}、，])[ \\t]*\\n[ \\t]*(?=[{_LETTERS}])")
-_INVISIBLE = re.compile("\u00ad(?![ \t]*\n)|[\u2060\ufeff]|(?<=[a-zA-Z\u00c0-\u024f])\u200b(?=[a-zA-Z\u00c0-\u024f])")
+_INVISIBLE = re.compile(
+    "\u00ad(?![ \t]*\n)|[\u2060\ufeff]|(?<=[a-zA-Z\u00c0-\u024f])\u200b(?=[a-zA-Z\u00c0-\u024f])"
+    "|(?<=\\s)\u200b|\u200b(?=\\s|\\Z)"
+)
 CUT_NUMBER = re.compile(  # "COVID-19", "12-year-old"
     r"(?<=[^\W_])-\n[ \t]*(?=\d+(?![\d.)]))|(?<=\d)-\n[ \t]*(?=[^\W\d_]{3})(?![A-Z])"
 )
@@ -189,6 +192,17 @@ def without_readings(text: str) -> tuple[str, int]:
     if text.isascii():
         return text, 0
     return _READING.subn(lambda match: next(filter(None, match.groups()), ""), text)
+
+
+_DELETED = re.compile(r"(?:<|&lt;)DELETED(?:>|&gt;)((?:(?!(?:<|&lt;)/?DELETED).)*+)(?:<|&lt;)/DELETED(?:>|&gt;)", re.S)
+
+
+def without_deleted(text: str) -> tuple[str, int]:
+    """Leave out what a bill marks as <DELETED>; returns the rest and the number of these words."""
+    if "DELETED" not in text:
+        return text, 0
+    n_words = sum(len(match[1].split()) for match in _DELETED.finditer(text))
+    return _DELETED.sub("", text), n_words
 
 
 _SPACED_OUT = re.compile(r"^[ \t]*(?:[^\W\d_a-z] {1,4}){5,40}[^\W\d_a-z][ \t]*$", re.MULTILINE)

@@ -35,7 +35,7 @@ _MADE_UP_TITLE = re.compile(
     r"|unspecified|\(anonymous\)|slide|new page|index|new document|scanned document|(?:full page )?fax print"
     r"|no job name|layout|google docs|title of (?:the )?(?:paper|article)|(?:\S+ ){0,3}template(?: for \S+)?)[\s_-]*\d*"
     r"|(?:pii|doi)\s*:.*|\d+ \d+\.\.\d+|get a document - .*|.* - google docs|无标题文档|無題(?:の)?ドキュメント"
-    r"|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps))$",
+    r"|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps|xml|x?html?|odt|wpd))$",
     re.IGNORECASE,
 )
 _TITLE_OF_PATENT = re.compile(r"(?:[(\[]54[)\]]\s*|[A-Z]{2}\d{6,}[A-Z]\d? - )(.+?)(?: - Google Patents)?$")
