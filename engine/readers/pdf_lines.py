@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +38,13 @@ _OT1: Mapping[int, str] = MappingProxyType(
     | dict(zip(range(0x19, 0x20), "\u00df\u00e6\u0153\u00f8\u00c6\u0152\u00d8", strict=True))
 )
 _JOINER = "\u2060"  # in the place of half a sign; `expanded` leaves it out
+_BLANK = "".join(filter(str.isspace, map(chr, range(0x3001)))) + _JOINER
 _SYMBOL_FONT = re.compile(rb"(?:^|\+)(?:cmsy|cmex|cmbsy|msam|msbm|lasy|stmary|wasy)", re.IGNORECASE)
+_ACCENTS: Mapping[str, str] = MappingProxyType(
+    dict(zip("\u00b4`\u02c6~\u02dc\u00a8\u00af\u02d8\u02d9\u02da\u02c7\u00b8\u02db\u02dd", (
+        "\u0301\u0300\u0302\u0303\u0303\u0308\u0304\u0306\u0307\u030a\u030c\u0327\u0328\u030b"), strict=True))
+)  # fmt: skip
+_FURTHEST = 120  # characters between an accent and its letter, which pdfium can read in front of it
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ENOUGH = 20  # a font with fewer characters, digits aside, counts as readable
 _SHARE_IN_WORDS = 0.5
@@ -72,7 +79,39 @@ def characters_of(text_page: _TextPage) -> tuple[str, int]:
             n_unreadable += sum(not characters[index].isspace() or codes[index] < 32 for index in indices)
             for index in indices:
                 characters[index] = " "
+    _compose_accents(text_page, characters)
     return "".join(characters), n_unreadable
+
+
+def _compose_accents(text_page: _TextPage, characters: list[str]) -> None:
+    """Write a letter and the accent that is printed over it, a sign of its own in fonts of TeX, as one letter."""
+    accents = [index for index, character in enumerate(characters) if character in _ACCENTS]
+    for index in accents:
+        left, right, (_, y), size = *_sides(text_page, index), _origin(text_page, index), _size(text_page, index)
+        for at in sorted(range(index - _FURTHEST, index + _FURTHEST), key=lambda place: abs(place - index)):
+            letter = characters[at] if 0 <= at < len(characters) else ""
+            start, stop = _sides(text_page, at) if letter.isalpha() and letter not in _ACCENTS else (0.0, 0.0)
+            if start < (left + right) / 2 < stop and abs(_origin(text_page, at)[1] - y) < _SHIFT * size:
+                base = {"\u0131": "i", "\u0237": "j"}.get(letter, letter)
+                composed = unicodedata.normalize("NFC", base + _ACCENTS[characters[index]])
+                if len(composed) == 1:
+                    characters[at] = composed
+                    _take_out(text_page, characters, index)
+                break
+
+
+def _take_out(text_page: _TextPage, characters: list[str], index: int) -> None:
+    """Take out a sign, and the spaces beside it that pdfium made up where the words around it are not apart."""
+    first, last = index - 1, index + 1
+    while first >= 0 and characters[first] in (" ", _JOINER):
+        first -= 1
+    while last < len(characters) and characters[last] in (" ", _JOINER):
+        last += 1
+    characters[first + 1 : last] = _JOINER * (last - first - 1)
+    is_inside = first >= 0 and last < len(characters) and LINE_END not in (characters[first], characters[last])
+    gap = _origin(text_page, last)[0] - _right(text_page, first) if is_inside else math.inf
+    if gap >= WORD_GAP * _size(text_page, index):
+        characters[last - 1] = " "
 
 
 def _pair_surrogates(text_page: _TextPage, codes: Sequence[int], characters: list[str]) -> None:
@@ -423,13 +462,13 @@ def _by_columns(
 def _lines(text_page: _TextPage, characters: str, page: int, *, is_laid: bool) -> Iterator[tuple[Line, bool]]:
     for match in _LINE.finditer(characters):
         text, start = match.group().rstrip(LINE_END), match.start()
-        for first, stop, is_turned in _runs(text_page, text, start, is_laid=is_laid) if text.strip() else ():
+        for first, stop, is_turned in _runs(text_page, text, start, is_laid=is_laid) if text.strip(_BLANK) else ():
             yield _line(text_page, page, text[first:stop], start + first), is_turned
 
 
 def _runs(text_page: _TextPage, text: str, start: int, *, is_laid: bool) -> Iterator[tuple[int, int, bool]]:
     """The parts of a line that are turned, upright, initials or on other baselines: pdfium can join such words."""
-    ends = (start + len(text) - len(text.lstrip()), start + len(text.rstrip()) - 1)
+    ends = (start + len(text) - len(text.lstrip(_BLANK)), start + len(text.rstrip(_BLANK)) - 1)
     turned = [not is_laid and _is_turned(text_page, end) for end in ends]
     heights = [_origin(text_page, end)[1] for end in ends]
     is_level = abs(heights[0] - heights[1]) < _SHIFT * _size(text_page, ends[0]) or all(turned)
@@ -463,8 +502,8 @@ def _is_elsewhere(text_page: _TextPage, before: int, index: int) -> bool:
 
 
 def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
-    first = start + len(text) - len(text.lstrip())
-    last = start + len(text.rstrip()) - 1
+    first = start + len(text) - len(text.lstrip(_BLANK))
+    last = start + len(text.rstrip(_BLANK)) - 1
     number = _LEADING_NUMBER.match(text, first - start)
     after_number = start + number.end() if number else first
     last_of_text = max(after_number, start + len(without_note_marks(text)) - 1)
@@ -594,6 +633,11 @@ def _origin(text_page: _TextPage, index: int) -> tuple[float, float]:
 
 
 def _right(text_page: _TextPage, index: int) -> float:
+    return _sides(text_page, index)[1]
+
+
+def _sides(text_page: _TextPage, index: int) -> tuple[float, float]:
+    """The left and the right edge of the ink of a character."""
     left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
     pdfium.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
-    return right.value
+    return left.value, right.value

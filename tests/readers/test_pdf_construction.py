@@ -373,6 +373,14 @@ def test_more_columns_than_any_page_has_are_soon_read() -> None:
     assert process_time() - start < 8
 
 
+def test_letters_and_accents_that_are_printed_apart_are_one_letter() -> None:
+    overlaid = (b"BT /F1 10 Tf 72 700 Td [(The gate of Ren) -111 (\\264) 444 (e M) -111 (\\250) 444 "
+                b"(uller by 2\\2103 rose)] TJ ET")  # fmt: skip
+    late = b"BT /F1 10 Tf 72 700 Td (The gate of Rene M\\374ller by 2\\2103 rose) Tj 71.2 0 Td (\\264) Tj ET"
+    texts = [read(pdf_of_contents([content]), "a", "a.pdf").text for content in (overlaid, late)]
+    assert texts == ["The gate of Ren\u00e9 M\u00fcller by 2\u02c63 rose"] * 2
+
+
 def test_signs_beyond_the_first_plane_are_read(make_pdf: MakePdf) -> None:
     data = read_plane(b"<d835dc61>"), read_plane(b"<d835dc61d835dc61>")
     assert [read(one, "a", "a.pdf").text for one in data] == ["The gate\U0001d461 rose"] * 2
