@@ -4,8 +4,6 @@ The identifiers of a document are read from its metadata, its doc_id and its tit
 patents, DOIs, arXiv ids, and places of cases in reporters. Citations by author and year are not found.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ orders the parts of one comparison. It is higher than with an index, for any two
 compared with scores of searches.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Imports no library that has a thread pool: `wait_passively` must run before any 
 only where a GPU is named.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -22,8 +22,6 @@ reach callers as `EngineError`. Safetensors is recognised by name, so that no co
 `step` divides the work for one request, so that a server can end it: at a deadline, or before it takes too much memory.
 """
 
-from __future__ import annotations
-
 import errno
 import functools
 import inspect

@@ -1,7 +1,5 @@
 """Frozen values with fields that are computed on first access. Knows nothing about the values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar

@@ -4,8 +4,6 @@ A check never raises. A check of what is installed imports no library: torch tak
 origin is the commit, the machine and the versions on which a record depends.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -8,8 +8,6 @@ opened index and, unless another process writes it, committed, so that no docume
 Letters in shapes: R documents.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

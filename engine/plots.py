@@ -6,8 +6,6 @@ variance.
 A point is the first two principal components of the vector of a document. Letters in shapes: N documents, D width.
 """
 
-from __future__ import annotations
-
 import io
 import textwrap
 import warnings

@@ -3,8 +3,6 @@
 Results are compared in the form of `engine.report.contract`, so that either can come from a file.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

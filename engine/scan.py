@@ -6,8 +6,6 @@ they are summed in float32. The same code runs on any device, and needs torch al
 Letters in shapes: Q queries, I query chunks of all of them, N documents with chunks, C chunks, D width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Settings as fields of dataclasses: each has a default, a range and a sentence that says what it means."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

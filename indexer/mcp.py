@@ -4,8 +4,6 @@ It needs the package mcp, and is reached through `longmatch mcp`. The server tal
 and output.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import AsyncIterator, Callable

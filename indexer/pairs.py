@@ -7,8 +7,6 @@ pair has both scores.
 Letters in shapes: N documents of the index, E directed edges from a query to a target.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

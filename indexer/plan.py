@@ -6,8 +6,6 @@ stratified: a stratum holds files of one format, or lines of JSON, whose sizes d
 which the index holds all or none of.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import random

@@ -1,7 +1,5 @@
 """The fields of `Request` as annotated types of pydantic, for bodies of HTTP and tools of MCP. Needs no FastAPI."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from enum import StrEnum

@@ -7,8 +7,6 @@ A score depends on query, document and reference alone, so it does not change wh
 question leaves out the documents that were reported and have the same content since.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -14,8 +14,6 @@ The names below are loaded when first used, so that `import longmatch` costs not
 machine whose FAISS or torch is broken.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 
 TYPE_CHECKING = False  # without loading `typing`: an interrupt here has no handler yet

@@ -1,7 +1,5 @@
 """The `longmatch` command, also as `python -m longmatch`. An interrupt while it loads ends it without a traceback."""
 
-from __future__ import annotations
-
 import signal
 
 

@@ -1,7 +1,5 @@
 """`build` makes an index from the documents of a user and opens it; `compare` compares two documents without one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 

@@ -17,8 +17,6 @@ A program that searches with the input of its users should not let them name fil
 `{"text": text}` are always texts, `pathlib.Path` is always a file.
 """
 
-from __future__ import annotations
-
 import datetime
 import io
 import json

@@ -7,8 +7,6 @@ Letters in shapes: N sections, n chunks of a section (padded to the most in the 
 H width of a state, A width of an aggregated chunk, D width of a vector.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Letters in shapes: N blocks, L tokens of a block (padded), B documents, n blocks
 of a document (padded), H width of a state, D width of a vector.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

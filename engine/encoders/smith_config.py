@@ -1,7 +1,5 @@
 """The configuration of a SMITH: sizes, variants, the named configurations of the paper. Values; no parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -8,8 +8,6 @@ Letters in shapes: B documents, C chunks of a document (padded to the most in th
 batch), H width of a state, D width of a vector.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

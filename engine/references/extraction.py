@@ -1,7 +1,5 @@
 """The references of a text, those by which a document is known, and those that two documents have in common."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """References as values, and those by numbers: to patents, papers, series of documents, standards and reports."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass

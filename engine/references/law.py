@@ -5,8 +5,6 @@ of what they stand for: "347 U.S. at 495" after "347 U.S. 483", "Id. § 1985", a
 that section of one code.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

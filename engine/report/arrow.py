@@ -3,8 +3,6 @@
 Needs pyarrow, an extra. It is imported by functions that first check that pyarrow is installed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Equal paragraphs are aligned in order, and the words between them are compared. 
 section elsewhere has moved: the two are compared by themselves.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import Counter

@@ -5,8 +5,6 @@ default what it must add to stand out from unrelated documents. Where these are 
 the row is more similar than its threshold and the row adds less than half of an even share of the score.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Counts, sizes and durations as text.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

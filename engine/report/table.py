@@ -3,8 +3,6 @@
 Results of searches with several documents are also plain values here.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict

@@ -25,8 +25,6 @@ others, since they are not new. All documents are scored for every section, so t
 documents have vectors, or if the index is one of words alone.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

@@ -20,8 +20,6 @@ A document can define kinds of its own in its metadata: the field "kind.claims" 
 claims. And some headings are so common that they name a kind in any document: "What is claimed is" names claims.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

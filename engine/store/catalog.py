@@ -12,8 +12,6 @@ A partition holds no reference of its own, and its catalog records that it is a 
 purpose: commands use it to check whether a folder is partitioned before anything else is loaded.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -11,8 +11,6 @@ older catalog is as valid as a newer one. A writer writes the number after each 
 so the file can be one commit behind the catalog, but never ahead.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

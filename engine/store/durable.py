@@ -3,8 +3,6 @@
 What a killed run left is removed by the next one.
 """
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os

@@ -9,8 +9,6 @@ run once the corpus has outgrown it.
 Letters in shapes: R documents of the sample, C their chunks, D width.
 """
 
-from __future__ import annotations
-
 import mmap
 from dataclasses import asdict, dataclass, field
 from functools import cached_property

@@ -5,8 +5,6 @@ catalog names them. `engine.store.writer` decides what is written. The import ta
 that a reader loads imports this file.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Makes a text fit to store, and text from outside (titles, names, texts, file names) safe to show."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

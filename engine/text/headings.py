@@ -1,7 +1,5 @@
 """Finds the headings of plain text, centred ones too, and the numbers before them. Precision comes first."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

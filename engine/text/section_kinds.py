@@ -8,8 +8,6 @@ needs a new `FORMAT` of the index (`engine.store.catalog`).
 Letters in shapes: A sections.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

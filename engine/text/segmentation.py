@@ -4,8 +4,6 @@ Every cut keeps the whole text: sections cover it without gaps, and the chunks
 of a section hold each of its tokens exactly once.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right

@@ -3,8 +3,6 @@
 Contributions are exact by section, so a document that is cut this way is scored by sentence, claim or element.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

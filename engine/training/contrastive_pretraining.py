@@ -1,7 +1,5 @@
 """Contrastive pretraining on documents alone: views of a batch, a queue of earlier views, or two encoders."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A training corpus: documents, their pairs, and documents that must not be drawn."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -3,8 +3,6 @@
 Letters in shapes: B queries, T targets, N both together, I chunks of a query (padded), J of a target (padded), D width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

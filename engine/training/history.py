@@ -15,8 +15,6 @@ of updates of the parameters so far: 0 is before training. A name is one of
 or any other.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Mapping

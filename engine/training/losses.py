@@ -4,8 +4,6 @@ Letters in shapes: B queries, T targets, N vectors of both kinds, I chunks of a 
 D width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

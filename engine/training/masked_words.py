@@ -4,8 +4,6 @@ Letters in shapes: N sequences, L tokens of one (padded), M masked words, H widt
 Of SMITH: B documents, N blocks of all of them, n of one (padded), M masked blocks, R of them real.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Letters in shapes: N vectors of a batch, D width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

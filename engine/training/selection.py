@@ -3,8 +3,6 @@
 Letters in shapes: B queries, T targets, I chunks of a query, J of a target.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """The interface of a training task, and steps in the memory of a few documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar

@@ -5,8 +5,6 @@ best/                         the best parameters so far; `load_encoder` reads i
 history.csv                   see `engine.training.history`
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import math

@@ -4,8 +4,6 @@ Views are documents, so any encoder can read them. Lengths are counted in words,
 tokens that the papers count.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence

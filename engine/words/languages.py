@@ -1,7 +1,5 @@
 """Languages and scripts: stop words, normal forms of words, and detection of the language of a corpus."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -26,8 +26,6 @@ Letters in shapes: V terms of the statistics, T terms looked up, N documents, Q 
 distinct terms of all queries, M their places in the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 

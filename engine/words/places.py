@@ -7,8 +7,6 @@ the title. Where the sections of a query have weights, an occurrence counts as o
 Letters in shapes: N occurrences of words, then of pairs; D distinct keys, T wanted keys, A sections of the text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -16,8 +16,6 @@ Shorter phrases, as "the present invention" or "computer readable storage medium
 shown for its other words alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence

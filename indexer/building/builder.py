@@ -4,8 +4,6 @@ Partitions of a new index are written beside their place and appear there by one
 finds all or none. A run that fails before its first commit leaves no folder behind.
 """
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -15,8 +15,6 @@ Of a library of Zotero the database is copied before it is read, since Zotero lo
 changes in a second file (WAL); the library itself is only read. Names of tables: `resource/schema/userdata.sql` there.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import re

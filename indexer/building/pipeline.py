@@ -5,8 +5,6 @@ all; what is committed is never encoded again while it stays the same. Without a
 their words alone, and `encode_missing` gives them vectors later.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """Counters of an indexing run, what it does between two commits, and its progress callbacks."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ scores stay the same to the last digit. A new folder is written beside its final
 complete or not at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 Each command opens an index, calls one function and prints the result. INDEX comes first, except in `restore`.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

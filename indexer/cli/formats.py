@@ -1,7 +1,5 @@
 """Results in the formats of the command line: tables, JSON, TREC runs, references, HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """`longmatch serve` and `longmatch mcp`: serve an index over HTTP, or to a language model."""
 
-from __future__ import annotations
-
 import logging
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pins the reference of an index, with the floor of its scores. Encodes nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

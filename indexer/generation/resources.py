@@ -3,8 +3,6 @@
 Never imports FAISS. The kind of a file system is known on Linux only.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

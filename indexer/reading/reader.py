@@ -11,8 +11,6 @@ file with a text layer is read in place of the file.
 The process imports the readers alone: no torch, no FAISS.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

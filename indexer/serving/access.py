@@ -1,7 +1,5 @@
 """Who may send a request, and how large and how slow its body may be. Slow heads and readers are left to a proxy."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import os

@@ -3,8 +3,6 @@
 Errors are {"error": {"code", "message", "next"}} with an HTTP status. No traceback, no path of the server.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Mapping, Sequence

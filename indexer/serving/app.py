@@ -1,7 +1,5 @@
 """The ASGI application: the paths of the API, the work of each, and the server, which runs until a signal ends it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -5,8 +5,6 @@ beside the old one. Documents of waiting requests are encoded together, by one t
 network would only slow each other down.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 The response to a search is JSON lines: first its progress, then the report piece by piece.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable

@@ -4,8 +4,6 @@ Uploads are read in processes of their own, each within limits. No path of a cli
 keeps its name for people, and its suffix for the format.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import tempfile

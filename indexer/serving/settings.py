@@ -1,7 +1,5 @@
 """How an index is served: address, token and limits. Values, and the checks of them."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import re

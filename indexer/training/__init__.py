@@ -1,7 +1,5 @@
 """`train`: from corpora to an encoder in a folder, with its card."""
 
-from __future__ import annotations
-
 from engine.training.trainer import Step
 from indexer.training.recipe import (
     OBJECTIVES,

@@ -4,8 +4,6 @@ Settings are fields of dataclasses. The command line, `--list-settings`, the doc
 made from them; the card prints the first sentence of the objective.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

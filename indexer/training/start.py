@@ -3,8 +3,6 @@
 A BERT becomes a Longformer or a BigBird with the same parameters, sparse attention and more positions.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace

@@ -4,8 +4,6 @@ The file is a tar archive of the catalog and the files that the catalog names, e
 Backups of the same commit are equal byte for byte.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import tarfile

@@ -3,8 +3,6 @@
 A repair rebuilds derived files, encodes documents that lost only their vectors, and lists what is lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

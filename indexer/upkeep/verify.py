@@ -1,7 +1,5 @@
 """Compares every file and row of an index with what was recorded at writing. Changes nothing."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

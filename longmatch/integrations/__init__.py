@@ -8,8 +8,6 @@ Each name needs the package of its framework, which has an extra of its own: hay
 The names are loaded when first used, so that one framework does not need the others.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,5 @@
 """A retriever for LangChain. It needs langchain-core, and is imported through `longmatch.integrations`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun

@@ -1,7 +1,5 @@
 """A retriever for LlamaIndex. It needs llama-index-core, and is imported through `longmatch.integrations`."""
 
-from __future__ import annotations
-
 import asyncio
 
 from llama_index.core.retrievers import BaseRetriever

@@ -3,8 +3,6 @@
 Imports no framework.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
