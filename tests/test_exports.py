@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import longmatch
-from engine.lazy import deferred
-from engine.text.document import Document
+from engine.text.document import Document, deferred
 from engine.text.segmentation import Section
 
 PACKAGES = {"longmatch": 13, "longmatch.integrations": 5}  # the most names of each

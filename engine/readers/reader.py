@@ -45,6 +45,7 @@ _XML_START = re.compile(
     re.S,
 )
 _ARTICLE = re.compile(rf"{_COMMENTS}<article\b([^>]*)", re.S)  # of JATS or of HTML
+_BIBLIOGRAPHY = re.compile(r"TY {1,2}- ?[A-Z]|PMID- ?\d|(?:%[^\n]*\s+)*+@\w+\s*[{(]\s*[^\s,={}]+\s*,")
 _LATEX = re.compile(r"^[ \t]*\\document(?:class|style)\b", re.M)
 _FRONT_MATTER = re.compile(  # lines of YAML between two rules, the first one with a key
     r"---[ \t]*+\r?\n(?=[A-Za-z_][\w-]*+:\s)(?:(?:[A-Za-z_][\w-]{0,100}+:|[ \t\r#]|-[ \t]|(?=\n))[^\n]*+\n)++"
@@ -108,6 +109,8 @@ def suffix_of(data: bytes) -> str:
         return _markup_suffix(text)
     if text.startswith("{"):
         return _json_suffix(text)
+    if _BIBLIOGRAPHY.match(text):
+        return ".bib"
     if _LATEX.search(text):
         return ".tex"
     return text_suffix(text)
@@ -208,6 +211,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ),
         ".tar": _SOURCE,
         ".tgz": _SOURCE,
+        **dict.fromkeys((".bib", ".ris", ".nbib"), Format("bibliography", _named("bibliography"))),
         ".pdf": Format("PDF", _named("pdf"), MAX_CONTAINER_BYTES),
         ".epub": Format("EPUB", _named("epub"), MAX_CONTAINER_BYTES),
         ".odt": _ODT,

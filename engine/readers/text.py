@@ -32,6 +32,7 @@ from engine.text.headings import (
 )
 
 _APS = re.compile(r"^PATN[ \t]*\n(?:[^\n]*\n)*?WKU[ \t]+\w", re.MULTILINE)  # maybe behind the head of a weekly file
+_ENTRIES = re.compile(r"\s*(?:PMID- ?\d|TY  - [A-Z])")
 _PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 _ENDS_OPEN = re.compile(r"[^\W\d_][,;]?$|,$|[-\u2010\u00ad¬]$")
@@ -414,6 +415,10 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
         from engine.readers.patents import read_aps  # few texts are patents
 
         return read_aps(decoded, doc_id, source)
+    if _ENTRIES.match(decoded):
+        from engine.readers.bibliography import read_entries  # and few are bibliographies
+
+        return read_entries(decoded, doc_id, source)
     return read_plain(decoded, n_encoded, doc_id, source)
 
 

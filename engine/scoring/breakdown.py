@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
-from engine.lazy import deferred
 from engine.scoring.evidence import COMPONENTS, Components, Matches, Scoring, Thresholds, margins
 from engine.scoring.parts import (
     N_TERMS,
@@ -34,7 +33,7 @@ from engine.scoring.parts import (
     TermColumns,
     TermPart,
 )
-from engine.text.document import Document
+from engine.text.document import Document, deferred
 from engine.text.section_kinds import SectionKind
 from engine.text.segmentation import Chunk, Span
 from engine.words.apart import Sections, section_starts, title_span

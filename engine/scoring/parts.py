@@ -14,7 +14,7 @@ from typing import Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lazy import Deferred
+from engine.text.document import Deferred
 from engine.text.segmentation import Span
 from engine.words.places import TermPlaces
 

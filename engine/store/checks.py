@@ -27,11 +27,10 @@ import xxhash
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexDamaged, IndexMismatch, damaged_catalog, faults_named
-from engine.lazy import deferred
 from engine.store import catalog
 from engine.store.durable import fsync_folder
 from engine.store.gathering import BLOCK_IDS, check_blocks, checksum_of, signed, write_blocks
-from engine.text.document import Document
+from engine.text.document import Document, deferred
 from engine.text.segmentation import Coverage, Section
 
 _TABLES = (*catalog.OPENED_TABLES, "failures", "location_blocks")

@@ -10,16 +10,16 @@ import hashlib
 import re
 import textwrap
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from engine.errors import DocumentError
-from engine.lazy import Deferred
 from engine.text.cleaning import check_text, clean, one_line, printable
 from engine.text.segmentation import Heading, Section, Span, divide
 
@@ -42,6 +42,52 @@ _TITLE_OF_PATENT = re.compile(r"(?:[(\[]54[)\]]\s*|[A-Z]{2}\d{6,}[A-Z]\d? - )(.+
 _PARAGRAPH = re.compile(r"^[ \t]*+(?:(\[0\d{3}\])|[{\[]?[ \t]*+(¶[ \t]?\d{1,4}))", re.MULTILINE)
 _STAR_PAGE = re.compile(r"\[(\*\d{1,5})\]")
 _TITLE_CHARS = 60  # most characters of a title that is the beginning of the text
+
+
+Value = TypeVar("Value", bound="Deferred")
+
+
+class Deferred:
+    """Base of a frozen dataclass with slots whose fields can be computed on first access.
+
+    Such a value has the same class as one whose fields were all given. It compares, prints,
+    copies and pickles in the same way, and code that reads it sees no difference.
+    """
+
+    __slots__ = ("_make",)
+
+    if not TYPE_CHECKING:  # a misspelt field stays an error to mypy
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+            # Python calls this only for attributes that are not set: a field still to be computed, or no field at all.
+            make = _pending(self)
+            if make is not None and name in type(self).__dataclass_fields__:
+                for key, value in make().items():
+                    object.__setattr__(self, key, value)
+                with suppress(AttributeError):  # another thread made the same values meanwhile
+                    object.__delattr__(self, "_make")
+            return object.__getattribute__(self, name)
+
+
+def deferred(kind: type[Value], make: Callable[[], Mapping[str, Any]], /, **given: object) -> Value:
+    """Make a value whose remaining fields are computed when one of them is first read.
+
+    Args:
+        make: returns the remaining fields by name; it is released afterwards, with everything that it refers to.
+    """
+    value = object.__new__(kind)
+    for key, given_value in given.items():
+        object.__setattr__(value, key, given_value)
+    object.__setattr__(value, "_make", make)
+    return value
+
+
+def _pending(value: Deferred) -> Callable[[], Mapping[str, Any]] | None:
+    try:
+        make: Callable[[], Mapping[str, Any]] = object.__getattribute__(value, "_make")
+    except AttributeError:
+        return None
+    return make
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,10 +245,10 @@ def _is_file(source: str) -> bool:
 def without_included(files: Collection[Path]) -> list[Path]:
     """Leave out files that another of these files includes, so that no text is indexed twice.
 
-    Of files that include each other, one stays. Drafts in the folder of a LaTeX document are left out, and all
-    figures in a folder below it that holds one which it shows.
+    Of files that include each other, one stays. Drafts and reference lists in the folder of a LaTeX document are left
+    out, and all figures in a folder below it that holds one which it shows.
     """
-    drafts = _fragments(files)
+    drafts = _fragments(files) | _reference_lists(files)
     parts = {file: included_files(file) for file in files}
     included = {part for value in parts.values() for part in value}
     if not included and not drafts:
@@ -272,6 +272,7 @@ _N_NAMED = 8  # suffixes in a message
 # In place of the suffix of what is not read. A link to a folder may lead to a folder that it lies in.
 NO_SUFFIX, BROKEN_LINK, LINKED_FOLDER = "no suffix", "broken link", "link to a folder"
 NO_FILE = "missing file"  # of a library
+_CITING = frozenset([".tex", ".md", ".qmd", ".rmd"])
 
 
 def _fragments(files: Collection[Path]) -> set[Path]:
@@ -282,13 +283,20 @@ def _fragments(files: Collection[Path]) -> set[Path]:
     return {file for file in fragments if sum(n_mains[folder] for folder in file.parents) == 1}
 
 
+def _reference_lists(files: Collection[Path]) -> set[Path]:
+    """Files of BibTeX in or below a folder with a text in LaTeX or Markdown, which may cite them."""
+    lists = {file for file in files if ".bib" in file.suffixes[-2:]}
+    citing = {file.parent for file in files if not _CITING.isdisjoint(file.suffixes[-2:])} if lists else set()
+    return {file for file in lists if not citing.isdisjoint(file.parents)}
+
+
 @dataclass(frozen=True, slots=True)
 class CorpusFiles:
     """The files of a corpus, found by one walk through its folders."""
 
     roots: Mapping[Path, Path]  # absolute path of each readable file, and the folder that was passed
     unsupported: Mapping[str, int]  # other files of the folders by suffix, the most frequent suffix first
-    latex_parts: Sequence[Path] = ()  # parts, figures and drafts in the folders of LaTeX documents
+    latex_parts: Sequence[Path] = ()  # parts, figures, drafts and reference lists in the folders of documents
     reads_stdin: bool = False
     fields: Fields = USUAL  # of records
     items: Mapping[Path, Item] = field(default_factory=dict)  # of a library, by file

@@ -363,7 +363,7 @@ def print_build(index: Path, report: BuildReport, files: CorpusFiles | None = No
         echo(f"not indexed, no supported format: {_first([f'{suffix} ({n:,})' for suffix, n in unsupported.items()])}")
     if parts:
         count = counted(len(parts), "file")
-        echo(f"part, figure or draft of a LaTeX document, {count}: {_first([part.name for part in parts])}")
+        echo(f"part, figure, draft or reference list of a document, {count}: {_first([part.name for part in parts])}")
     _print_faults(index, report)
 
 

@@ -200,16 +200,17 @@ def test_of_files_that_include_each_other_one_stays(tmp_path: Path, first: str) 
     assert sorted(file.name for file in without_included(files)) == ["a.tex", "self.tex"]
 
 
-def test_parts_figures_and_drafts_of_a_latex_folder_are_said(tmp_path: Path) -> None:
+def test_parts_figures_drafts_and_references_of_a_folder_are_said(tmp_path: Path) -> None:
     main = r"\documentclass{a}\begin{document}one \input{part}\includegraphics{plots/shown}\end{document}"
     write(tmp_path, paper__main=main, paper__part="two", paper__old=r"\section{Draft} \input{main}")
-    for name in ("paper/appendix.pdf", "paper/plots/shown.pdf", "paper/plots/unused.pdf"):
+    for name in ("paper/appendix.pdf", "paper/plots/shown.pdf", "paper/plots/unused.pdf", "paper/refs.bib", "a.bib"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    assert names_in(tmp_path) == ["paper/appendix.pdf", "paper/main.tex"]
+    assert names_in(tmp_path) == ["a.bib", "paper/appendix.pdf", "paper/main.tex"]
     (tmp_path / "paper/appendix.pdf").unlink()
     shown = run("index", tmp_path / "x.lm", tmp_path / "paper", "--encode", "none").stdout
-    line = "part, figure or draft of a LaTeX document, 4 files: old.tex, part.tex, shown.pdf, unused.pdf"
+    names = "old.tex, part.tex, shown.pdf, unused.pdf, refs.bib"
+    line = f"part, figure, draft or reference list of a document, 5 files: {names}"
     assert f"\n{line}\n" in shown
     found = json.loads(run("index", tmp_path / "y.lm", tmp_path / "paper", "--encode", "none", "--json").stdout)
     assert [Path(part).name for part in found["latex_parts"]] == line.partition(": ")[2].split(", ")
