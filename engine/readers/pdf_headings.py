@@ -49,6 +49,7 @@ _MAX_CENTRED = 80  # characters of a line of a heading that only its place shows
 _SAME_MIDDLE = 0.06  # times the width of body text
 _SHORT = 0.75  # times the width of body text
 _BARE = re.compile(r"(?:[IVX]{1,6}|[A-Z])\.?")
+_ROMAN, _LETTERED, _MIN_ROMAN = re.compile(r"([IVX]{1,5})\. [A-Z]{3}"), re.compile(r"([A-Z])\. [A-Z]"), 2
 _NOT_CAPITALISED = re.compile(r"[\d@,;:=*\u2020]|\b(?:and|by)\b [A-Z]\w+ [A-Z]\w+$")
 _SMALL = frozenset("a an and as at by for from in into of on or the to under upon with v. vs. et al.".split())
 _OPENING_HEADING = re.compile(
@@ -88,7 +89,7 @@ def by_outline(lines: Sequence[Line], outline: Sequence[OutlineEntry]) -> list[H
     found: list[HeadingLines] = []
     n_left = _MAX_COMPARISONS
     for entry in outline:
-        places = pages.get(entry.page, [])
+        places = [*pages.get(entry.page, []), *pages.get(entry.page + 1, [])]  # the mark can be before a page break
         places = places[bisect_left(places, found[-1].stop if found else 0) :][: max(0, n_left)]
         match = next((heading for place in places if (heading := _named_at(keys, place, entry))), None)
         n_left -= places.index(match.first) + 1 if match else len(places)
@@ -137,6 +138,8 @@ def by_type(lines: Sequence[Line]) -> tuple[str, list[HeadingLines]]:
     """
     size = body_size(lines)
     groups = _without_labels(lines, list(_groups(lines, size)), size)
+    lettered = _lettered(lines, groups, pitch_of(lines, size))
+    groups = sorted([*groups, *lettered], key=lambda group: group.start)
     title = _title(lines, groups, size)
     groups = [
         group
@@ -146,7 +149,10 @@ def by_type(lines: Sequence[Line]) -> tuple[str, list[HeadingLines]]:
     if any(is_part_of_opinion(_text(lines, group)) for group in groups):
         groups = [group for group in groups if not names_court(_text(lines, group))]
     levels = _levels(lines, groups)
-    headings = [HeadingLines(group.start, group.stop, level) for group, level in zip(groups, levels, strict=True)]
+    headings = [
+        HeadingLines(group.start, group.stop, level + (group in lettered))
+        for group, level in zip(groups, levels, strict=True)
+    ]
     return (without_note_marks(_text(lines, title)) if title else ""), headings
 
 
@@ -212,6 +218,30 @@ def _centred(lines: Sequence[Line], size: float, pitch: float) -> dict[int, int]
                 found[number] = stop
         number = stop
     return found | {place: bare[place] for place in _in_order([(place, lines[place].text) for place in bare])}
+
+
+def _lettered(lines: Sequence[Line], groups: Sequence[range], pitch: float) -> list[range]:
+    """The headings "A. Data" below groups "II. METHODS", which journals set in the size of the text.
+
+    They have space above and below and capitalised words, and their letters are in order.
+    """
+    places = [(group.start, match[1]) for group in groups if (match := _ROMAN.match(_text(lines, group)))]
+    if len(places) < _MIN_ROMAN:
+        return []
+    taken = {number for group in groups for number in group}
+    found = dict[int, range]()
+    for number, line in enumerate(lines):
+        if number in taken or not (match := _LETTERED.match(line.text)) or not _is_apart(lines, number, pitch):
+            continue
+        stop = number + 1
+        while stop < min(len(lines), number + _MAX_LINES) and not _is_apart(lines, stop, pitch):
+            stop += 1
+        words = _text(lines, range(number, stop)).split()[1:]
+        is_title = all(word[0].isupper() or word.lower() in _SMALL for word in words) and words[-1][-1] not in ".,;:"
+        if is_title and stop < len(lines) and _is_apart(lines, stop, pitch) and _is_wording(" ".join(words)):
+            found[number] = range(number, stop)
+            places.append((number, match[1]))
+    return [found[place] for place in _in_order(sorted(places)) if place in found]
 
 
 def _is_short(lines: Sequence[Line], first: int, place: int, width: float, size: float) -> bool:

@@ -1,5 +1,7 @@
 """Headings of a PDF by its outline, by type, and by known titles."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.readers.pdf_headings import HeadingLines, OutlineEntry, by_outline, by_type, with_unnumbered
@@ -25,6 +27,23 @@ def test_outlines_match_numbers_on_lines_of_their_own_and_no_formulas() -> None:
     entries = [OutlineEntry("2.1 The hat matrix", 1, 0), OutlineEntry("2.2 Changes of it", 1, 0)]
     lines = page("2.1", "The hat matrix", "2.2 Changes", "of it")
     assert by_outline(lines, entries) == [HeadingLines(10, 12, 1), HeadingLines(12, 14, 1)]
+
+
+def test_an_entry_can_name_the_page_before_its_heading() -> None:
+    lines = [*page("1 Aim"), replace(line("2 Means of it", 700, 13), page=1), replace(line(BODY, 680), page=1)]
+    entries = [OutlineEntry("Aim", 1, 0), OutlineEntry("Means of it", 1, 0)]
+    assert by_outline(lines, entries) == [HeadingLines(10, 11, 1), HeadingLines(11, 12, 1)]
+
+
+def test_lettered_titles_below_roman_ones_are_headings_in_the_size_of_the_text() -> None:
+    texts = ["I. THEIR AIMS", "A. Gates and Weirs of", "Old Rivers", BODY, "C. Out of Order", "II. THEIR MEANS",
+             "A. Data", BODY, "B. These Are in a List", "B. Barges", BODY]  # fmt: skip
+    heights = [700, 680, 668, 648, 628, 608, 588, 568, 556, 536, 516]
+    lines = [line(BODY, 960 - 12 * number) for number in range(20)]
+    lines += [line(text, y) for text, y in zip(texts, heights, strict=True)]
+    ranges = [(20, 21, 1), (21, 23, 2), (25, 26, 1), (26, 27, 2), (29, 30, 2)]
+    assert by_type(lines)[1] == [HeadingLines(*one) for one in ranges]
+    assert by_type(lines[:24])[1] == [HeadingLines(20, 21, 1)]
 
 
 @pytest.mark.parametrize("text", ["References", "ACKNOWLEDGMENTS", "Acknowledgements.", "Bibliography", "Abstract"])
