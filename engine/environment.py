@@ -113,14 +113,7 @@ def wait_passively() -> None:
 
 
 def refuse_windows(system: str = sys.platform) -> None:
-    """Refuse Windows, where the durability of an index was never tested.
-
-    Args:
-        system: as `sys.platform` names it.
-
-    Raises:
-        EngineError: it is Windows.
-    """
+    """Refuse Windows, where the durability of an index was never tested, by an `EngineError`."""
     if system.startswith(("win32", "cygwin")):
         raise EngineError(
             "longmatch does not run on Windows: documents are read in a process with limits that Windows lacks, and "

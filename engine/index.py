@@ -21,7 +21,7 @@ from engine.errors import EncoderError, EngineError, IndexMismatch, QueryError, 
 from engine.result import Encoding, Hit, IndexState, Provenance, Status, index_state, provenance, recorded_encoder
 from engine.scoring.evidence import Scoring
 from engine.search.partition import Placement
-from engine.search.query import Query, as_stored, with_section_weights
+from engine.search.query import Query, as_stored, stored_queries, with_section_weights
 from engine.search.request import Explain, Mode, Request
 from engine.search.searcher import Searcher, ranked
 from engine.store.checks import content_hash
@@ -394,19 +394,7 @@ class Index:
             with self._encoding():
                 if not self.snapshot.is_encoded(position):  # another thread may have encoded it
                     self._on_demand().encode(self.snapshot, np.array([position]))
-        return self.stored_queries(np.array([position]))[0]
-
-    def stored_queries(self, positions: Positions, *, vectors: bool = True) -> list[Query]:
-        """Indexed documents as queries, with their stored vectors and words; nothing is encoded."""
-        snapshot = self.snapshot
-        words = snapshot.words(positions) if len(positions) else None
-        keys = snapshot.content_keys(positions).tolist()
-        queries = []
-        for row, (document, coverage) in enumerate(snapshot.documents(positions)):
-            encoded = snapshot.encoded(int(positions[row]), coverage) if vectors else EncodedDocument.unencoded(0)
-            counts = None if words is None else words.of(np.array([row]))
-            queries.append(Query(document, encoded, counts, int(keys[row])))
-        return queries
+        return stored_queries(self.snapshot, np.array([position]))[0]
 
     def chunk_vectors(self, doc_id: str) -> Vectors:
         """(C, D) float32: the stored chunk vectors of a document, in reading order, unit rows up to half precision.

@@ -20,7 +20,7 @@ from engine.index import Index
 from engine.result import DocumentPair, Pairs
 from engine.scoring.evidence import CONTAINMENT, Scoring
 from engine.search.partition import Selection
-from engine.search.query import Query
+from engine.search.query import Query, stored_queries
 from engine.search.request import Mode
 from engine.store.partitioned import check_fields
 from engine.store.snapshot import Positions
@@ -142,7 +142,7 @@ class _Pass:
         return join_edges(best)
 
     def _queries(self, positions: Positions) -> Sequence[Query]:
-        return self._index.stored_queries(positions, vectors=self.vectors)
+        return stored_queries(self._index.snapshot, positions, vectors=self.vectors)
 
     def _blocks(self, what: str, positions: Positions, find: Callable[[Positions], Edges]) -> Edges:
         edges = []

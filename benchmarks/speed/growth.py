@@ -38,6 +38,7 @@ from engine.encoders.encoder import EncodedDocument, Vectors
 from engine.errors import IndexMismatch
 from engine.index import Index
 from engine.search.partition import Selection
+from engine.search.query import stored_queries
 from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.partitioned import Snapshot
@@ -296,7 +297,7 @@ def exact_answers(folder: Path, n_queries: int, n_chunks: int, seed: int, k: int
         by_kind = draw_names(index.snapshot, n_queries, n_chunks, seed)
         names = [name for members in by_kind.values() for name in members]
         positions = np.array([index.position(name) for name in names])
-        queries = [*zip(positions.tolist(), index.stored_queries(positions), strict=True)]
+        queries = [*zip(positions.tolist(), stored_queries(index.snapshot, positions), strict=True)]
         tops = Searcher(index.snapshot).tops(queries, Selection(exact=True), k=k)
         doc_ids = index.snapshot.doc_ids()
         targets = {name: [doc_ids[row] for row in rows] for name, (rows, _) in zip(names, tops, strict=True)}

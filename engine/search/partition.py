@@ -103,10 +103,6 @@ class Shown:
 class Partition(Protocol):
     """Documents that are searched together with those of other partitions, by one scoring."""
 
-    @property
-    def n_documents(self) -> int:
-        """Number of documents; their positions are 0 to `n_documents` - 1."""
-
     def rank(self, prepared: Prepared, selection: Selection, n_most: int) -> Ranks:
         """Rank the documents of the partition.
 
@@ -198,11 +194,6 @@ class LocalPartition:
         self._scan = scan
         self._scorer = Scorer(snapshot, scoring, scan_chunks, scan)
         self._matching: tuple[str | None, NDArray[np.bool_] | None] = (None, None)  # the last filter and its mask
-
-    @property
-    def n_documents(self) -> int:
-        """N."""
-        return self.snapshot.n_documents
 
     def rank(self, prepared: Prepared, selection: Selection, n_most: int) -> Ranks:
         """The best documents of the snapshot."""

@@ -35,6 +35,7 @@ from engine.scoring import evidence
 from engine.scoring.breakdown import Prepared
 from engine.store.checks import content_hash
 from engine.store.reference import SAMPLE_DOCUMENTS, Reference, content_key
+from engine.store.snapshot import Documents, Positions
 from engine.text.document import KIND, Document
 from engine.text.section_kinds import SectionKind, heading_name, kind_bits, section_bits, section_kinds
 from engine.text.segmentation import Chunk, Span
@@ -73,6 +74,18 @@ def as_stored(encoded: EncodedDocument) -> EncodedDocument:
         encoded.chunk_spans,
         encoded.coverage,
     )
+
+
+def stored_queries(snapshot: Documents, positions: Positions, *, vectors: bool = True) -> list[Query]:
+    """Indexed documents as queries, with their stored words and, by default, vectors; nothing is encoded."""
+    words = snapshot.words(positions) if len(positions) else None
+    keys = snapshot.locations.contents[positions].tolist()
+    queries = []
+    for row, (document, coverage) in enumerate(snapshot.documents(positions)):
+        encoded = snapshot.encoded(int(positions[row]), coverage) if vectors else EncodedDocument.unencoded(0)
+        counts = None if words is None else words.of(np.array([row]))
+        queries.append(Query(document, encoded, counts, keys[row]))
+    return queries
 
 
 class Background(Protocol):

@@ -189,12 +189,9 @@ class Searcher:
 
     def exact(self, prepared: Prepared, positions: Positions) -> Exact:
         """The scores of given documents (R,) for a prepared query, in that order; R is at least 1."""
-        owned = {
-            owner: (places, positions_in_part) for owner, places, positions_in_part in self.snapshot.split(positions)
-        }
-        parts = self._each(lambda number: self._partitions[number].exact(prepared, owned[number][1]), list(owned))
-        places = np.concatenate([owned[number][0] for number in parts])
-        return replace(reduce(join_exact, parts.values()).of(np.argsort(places)), positions=positions)
+        parts = self._owned(positions, lambda part, own: part.exact(prepared, own))
+        places = np.concatenate([places for places, _ in parts])
+        return replace(reduce(join_exact, (own for _, own in parts)).of(np.argsort(places)), positions=positions)
 
     def best_hits(
         self, queries: Sequence[Prepared], selection: partition.Selection, n_documents: int
@@ -233,6 +230,14 @@ class Searcher:
         """(N,) True for the documents that pass the metadata filter and are not to be left out."""
         return partition.allowed_documents(self.snapshot, request.filter, request.without)
 
+    def _owned(
+        self, positions: Positions, call: Callable[[partition.Partition, Positions], AnswerT]
+    ) -> list[tuple[Positions, AnswerT]]:
+        """Call each partition with its own of some documents (R,): their places among the R, and the answer."""
+        owned = {owner: (places, own) for owner, places, own in self.snapshot.split(positions)}
+        answers = self._each(lambda number: call(self._partitions[number], owned[number][1]), list(owned))
+        return [(owned[number][0], answer) for number, answer in answers.items()]
+
     def _each(self, call: Callable[[int], AnswerT], numbers: Sequence[int] | None = None) -> dict[int, AnswerT]:
         """Call partitions by number, in threads: scans of words and products of vectors release the GIL."""
         chosen = range(len(self._partitions)) if numbers is None else numbers
@@ -264,13 +269,9 @@ class Searcher:
 
     def show(self, positions: Positions) -> list[partition.Shown]:
         """Documents at some positions (R,), in that order, each from its partition; see `Partition.show`."""
-        owned = {
-            owner: (places, positions_in_part) for owner, places, positions_in_part in self.snapshot.split(positions)
-        }
-        shown = self._each(lambda number: self._partitions[number].show(owned[number][1]), list(owned))
         by_place: dict[int, partition.Shown] = {}
-        for owner, (places, _) in owned.items():
-            by_place.update(zip(places.tolist(), shown[owner], strict=True))
+        for places, shown in self._owned(positions, lambda part, own: part.show(own)):
+            by_place.update(zip(places.tolist(), shown, strict=True))
         return [by_place[place] for place in range(len(positions))]
 
 

@@ -164,10 +164,6 @@ class Documents(Gathering, ABC):
         """The names of documents, in the order given."""
         return [str(row["doc_id"]) for row in self._rows(positions)]
 
-    def content_keys(self, positions: Positions) -> NDArray[np.uint64]:
-        """The content hashes of documents, in the order given, as a reference keeps them."""
-        return self.locations.contents[positions]
-
     def content_hashes(self) -> dict[str, str]:
         """The hash of every document's content, by name."""
         return dict(self._read_all("SELECT doc_id, content_hash FROM documents"))
@@ -321,7 +317,7 @@ class Documents(Gathering, ABC):
         return Reference(
             version,
             self.n_documents,
-            self.content_keys(sample),
+            self.locations.contents[sample],
             coarse(rows),
             starts,
             self._statistics(counted),

@@ -55,7 +55,7 @@ _NEGATED = ("in", "like", "exists", "before")  # comparisons that "not" may prec
 _MAX_DEPTH = 26  # nested brackets and nots; this parser and SQLite recurse through them
 _MAX_COMPARISONS = 200
 _MAX_VALUES = 30_000  # SQLite binds 32,766 in some builds
-_LARGEST_INT = 2**63 - 1
+_LARGEST_INT = 2**63 - 1  # larger ones are floats, as the catalog reads them
 _NUMERAL = re.compile(r"-?\d+(?:\.\d+)?")
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d)?)?", re.ASCII)
 _DATE_GLOBS = ["-".join(["[0-9]" * 4, *["[0-9]" * 2] * n]) for n in range(3)]
@@ -373,7 +373,6 @@ def _any_element(key: str, test: _Test | None) -> Condition:
     return Condition(f"{elements} AND {condition.sql})", (json_path(key), *condition.values))
 
 
-_LARGE = 2**63  # integers from here on are floats, as the catalog reads them
 _MOST_NESTED = 12  # nested filters; each takes two levels of brackets in the text
 _OPERATORS = {"$eq": "=", "$ne": "!=", "$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">=", "==": "=", "<>": "!="}
 _OPERATORS |= {"$in": "in", "$nin": "not in", "$like": "like", "$exists": "exists"}
@@ -477,7 +476,7 @@ def _value_text(key: str, value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, int) and abs(value) < _LARGE:
+    if isinstance(value, int) and abs(value) <= _LARGEST_INT:
         return str(value)
     if isinstance(value, int | float):
         return _digits(key, value)

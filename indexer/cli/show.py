@@ -17,6 +17,8 @@ from engine.errors import QueryError, command_line
 from engine.index import Index
 from engine.report.contract import outline
 from engine.report.lines import Line, Run, Style, counted, line, megabytes, shortened, table
+from engine.search.request import Request
+from engine.store.partitioned import check_key, stored_fields
 from engine.text.cleaning import json_text
 from engine.text.document import Document, MetadataValue, Scalar, section_label
 from indexer.cli.options import (
@@ -151,8 +153,6 @@ def _named_documents(index: Index) -> list[dict[str, str]]:
 
 def list_fields(index: Index, as_json: bool) -> list[Line]:
     """The metadata fields of all documents: type, how many documents have them, and examples."""
-    from engine.store.partitioned import stored_fields
-
     fields = stored_fields(index.snapshot.folder)
     if as_json:
         return _json([asdict(field) for field in fields])
@@ -443,8 +443,6 @@ def plot(
 def _map(index: Index, query: Document | str | None, k: int, by: str | None, where: str | None) -> Figure:
     # Loads matplotlib, which only pictures need.
     from engine.plots import corpus_map, plot_map
-    from engine.search.request import Request
-    from engine.store.partitioned import check_key
 
     if by is not None:
         check_key(index.snapshot, by)

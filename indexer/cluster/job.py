@@ -214,7 +214,6 @@ class PartitionActor:
 class ActorPartition:
     """A partition that an actor searches; see `Partition`."""
 
-    n_documents: int
     _name: str
     _actor: Actor
     _state: str  # see `part_state`
@@ -285,7 +284,7 @@ class PartitionActors:
     def partitions(self, snapshots: Sequence[IndexSnapshot], scoring: Scoring) -> list[Partition]:
         """The partitions of an index; see `Placement.partitions`."""
         return [
-            ActorPartition(snapshot.n_documents, name, actor, part_state(snapshot), scoring)
+            ActorPartition(name, actor, part_state(snapshot), scoring)
             for (name, actor), snapshot in zip(self.actors.items(), snapshots, strict=True)
         ]
 

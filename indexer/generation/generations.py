@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from engine.encoders.encoder import Vectors
 from engine.errors import IndexDamaged, RecallTooLow, named_faults
-from engine.index import Index
 from engine.search.partition import Selection
+from engine.search.query import stored_queries
 from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.durable import Checksum
@@ -54,7 +54,7 @@ class RecallSample:
         """Draw documents, and search exactly with each, leaving out the document itself."""
         encoded = np.flatnonzero(snapshot.has_vectors)
         chosen = np.sort(rng.choice(encoded, min(n_queries, len(encoded)), replace=False))
-        self._queries = [*zip(chosen.tolist(), Index(snapshot).stored_queries(chosen), strict=True)]
+        self._queries = [*zip(chosen.tolist(), stored_queries(snapshot, chosen), strict=True)]
         self._snapshot = snapshot
         tops = Searcher(snapshot, scan_chunks=_SCAN_CHUNKS).tops(self._queries, Selection(exact=True), k=RECALL_K)
         self._truth = [set(positions.tolist()) for positions, _ in tops]

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.encoders.encoder import EncodedDocument
 from engine.errors import IndexMismatch, QueryError, command_line, named_faults
 from engine.scoring.breakdown import Prepared
 from engine.scoring.evidence import LEVELS, FloorTable, Scoring
-from engine.search.query import Background, Query, Unpinned, prepare
+from engine.search.query import Background, Query, Unpinned, prepare, stored_queries
 from engine.search.scorer import Scorer
 from engine.store.partitioned import Snapshot, open_snapshot
 from engine.store.reference import OUTGROWN, Reference, is_outgrown, sample_order
@@ -117,7 +116,8 @@ def measure_floor(snapshot: Snapshot, reference: Reference) -> FloorTable | None
     if len(sample) < FEWEST_TARGETS:
         return None
     background, scorer = Unpinned(reference, snapshot.language), Scorer(snapshot, Scoring())
-    queries = _stored_queries(snapshot, sample[:FLOOR_QUERIES], with_vectors=reference.width > 0)
+    stored = stored_queries(snapshot, sample[:FLOOR_QUERIES], vectors=reference.width > 0)
+    queries = [replace(query, keeps_common=True) for query in stored]
     near = np.zeros((len(queries), len(sample)), bool)
     rows = list[tuple[int, NDArray[np.float64]]]()
     for length in (None, *reversed(FLOOR_LENGTHS)):
@@ -144,20 +144,6 @@ def _related(scores: NDArray[np.float64], is_query: NDArray[np.bool_]) -> NDArra
     last = np.sort(others, axis=1)[:, -_NEAREST, None]
     related: NDArray[np.bool_] = is_query | (others >= np.clip(last, 0.0, _NEAR_COPY))
     return related
-
-
-def _stored_queries(snapshot: Snapshot, positions: Positions, *, with_vectors: bool) -> list[Query]:
-    words, keys = snapshot.words(positions), snapshot.content_keys(positions).tolist()
-    return [
-        Query(
-            document,
-            snapshot.encoded(int(positions[row]), coverage) if with_vectors else EncodedDocument.unencoded(0),
-            words.of(np.array([row])),
-            keys[row],
-            keeps_common=True,
-        )
-        for row, (document, coverage) in enumerate(snapshot.documents(positions))
-    ]
 
 
 def _excerpt(query: Query, length: int, number: int) -> Query | None:

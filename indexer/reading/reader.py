@@ -36,7 +36,7 @@ from typing import Any, Self, TypeAlias, cast
 from engine.errors import DocumentError
 from engine.readers import FORMATS, Unreadable, read_file
 from engine.readers.fields import USUAL, Fields
-from engine.readers.reader import GZIP
+from engine.readers.reader import GZIP, Results
 from engine.text.document import SCANNED_PAGES, Document, without_gz
 from engine.text.segmentation import Section
 
@@ -244,8 +244,6 @@ _FROM_OUTSIDE = frozenset(
     -getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
 )
 
-Results: TypeAlias = Iterator[Document | Unreadable]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
@@ -324,7 +322,7 @@ class DocumentReader:
         if not pages:
             return document
         with TemporaryDirectory(prefix="longmatch-") as folder:
-            copy = Path(folder, without_gz(PurePath(document.source).name))
+            copy = Path(folder, _file_id(document.source))
             try:
                 data = Path(document.source).read_bytes()
                 _recognise(gzip.decompress(data) if data.startswith(GZIP) else data, copy, pages, self.limits)
@@ -571,7 +569,7 @@ def _has_lines(request: ReadRequest) -> bool:
 def _doc_id(request: ReadRequest) -> str:
     if request.line is not None or is_json_lines(request.source):
         return ""
-    return request.doc_id or without_gz(PurePath(request.source).name)
+    return request.doc_id or _file_id(request.source)
 
 
 def _more(what: str) -> str:

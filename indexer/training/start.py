@@ -68,14 +68,7 @@ class LongSizes(Checked):
             raise EncoderError(f"a window of {self.window} tokens has no equal halves; give an even number from 2 on")
 
 
-def long_backbone(
-    bert: Path,
-    attention: NewKind,
-    sizes: LongSizes = LongSizes(),
-    *,
-    device: str | None = None,
-    pooling: Pooling = Pooling.MEAN,
-) -> Backbone:
+def long_backbone(bert: Path, attention: NewKind, sizes: LongSizes, *, device: str | None = None) -> Backbone:
     """A backbone in float32 with the parameters of a BERT, long attention and repeated positions.
 
     As the authors of Longformer began with RoBERTa (Beltagy et al. 2020, arXiv:2004.05150, section 5): the position
@@ -100,7 +93,7 @@ def long_backbone(
         tokenizer = load_fast_tokenizer(bert)
         tokenizer.model_max_length = sizes.max_tokens  # that of the BERT is lower
         tokenizer.save_pretrained(folder.name)
-    backbone = Backbone(Path(folder.name), device=device, dtype=torch.float32, pooling=pooling)
+    backbone = Backbone(Path(folder.name), device=device, dtype=torch.float32)
     weakref.finalize(backbone, folder.cleanup)
     return backbone
 

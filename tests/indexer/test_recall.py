@@ -12,6 +12,7 @@ from engine.errors import RecallTooLow
 from engine.index import Index
 from engine.scoring.evidence import Scoring
 from engine.search.partition import Selection
+from engine.search.query import stored_queries
 from engine.search.request import Request
 from engine.search.searcher import Searcher
 from engine.store.snapshot import IndexSnapshot, OpenGeneration
@@ -68,7 +69,7 @@ def test_one_pass_for_many_queries_ranks_as_exact_searches_do(folder: Path, monk
     with Index.open(folder, encoder=FakeEncoder()) as index:
         names = index.snapshot.doc_ids()
         places = np.arange(0, len(names), 7)
-        queries = [*zip(places.tolist(), index.stored_queries(places), strict=True)]
+        queries = [*zip(places.tolist(), stored_queries(index.snapshot, places), strict=True)]
         together = Searcher(index.snapshot, scan_chunks=200).tops(queries, Selection(exact=True), k=10)
         for place, (positions, _) in zip(places, together, strict=True):
             alone = [hit.doc_id for hit in index.search(names[place], Request(exact=True)).hits]

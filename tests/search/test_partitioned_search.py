@@ -13,6 +13,7 @@ from engine.index import Index
 from engine.result import Result, Status
 from engine.scoring.evidence import Components, no_matches
 from engine.search.partition import Ranked, Selection, merged
+from engine.search.query import stored_queries
 from engine.search.request import Request
 from engine.search.scorer import Exact
 from engine.text.document import Document
@@ -98,7 +99,7 @@ def test_tops_of_many_queries_do_not_depend_on_partitions(opened: Open, kind: st
     found = []
     for index in (opened(kind, 0), opened(kind, 3)):
         at = np.array([index.position(name) for name in names])
-        queries = [*zip(at.tolist(), index.stored_queries(at), strict=True)]
+        queries = [*zip(at.tolist(), stored_queries(index.snapshot, at), strict=True)]
         searcher, doc_ids = index.searcher(), index.snapshot.doc_ids()
         tops = searcher.tops(queries, Selection("family = 'even'"), k=7)
         shown = [([doc_ids[position] for position in positions], scores.tolist()) for positions, scores in tops]
