@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from engine.report.lines import Line, Run, Style, columns, cut, cut_text, line
@@ -96,7 +96,18 @@ def changes_of(result: Result) -> Changes:
     changes = list(_diff(*flow))
     for mine, theirs in moved:
         changes += _diff(words[0][mine], words[1][theirs])
-    return Changes(query, target, tuple(sorted(changes, key=lambda change: change.target.start)), len(moved))
+    parts = [part for change in changes for part in _in_sections(change, target)]
+    return Changes(query, target, tuple(sorted(parts, key=lambda change: change.target.start)), len(moved))
+
+
+def _in_sections(change: Change, target: Document) -> Iterator[Change]:
+    """A change, cut where a section of the target begins; its deleted text is in the first part."""
+    inside = range(change.target.start + 1, change.target.stop)
+    edges = [change.target.start, *(part.start for part in target.sections if part.start in inside), change.target.stop]
+    deleted = change.query
+    for start, stop in pairwise(edges):
+        yield Change(deleted, Span(start, start + len(target.text[start:stop].rstrip())))
+        deleted = Span(deleted.stop, deleted.stop)
 
 
 def _words(text: str, start: int, stop: int) -> list[_Word]:

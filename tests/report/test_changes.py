@@ -80,6 +80,13 @@ def test_a_section_that_moved_is_compared_with_itself() -> None:
     assert found.summary == "1 of 3 sections changed, 1 moved; words: 3 deleted, 3 inserted"
 
 
+def test_text_that_fills_several_sections_is_a_change_of_each() -> None:
+    old, new = make_document("a", SCOPE), make_document("b", [("Price", PRICE), ("Law", LAW), ("Term", "One year.")])
+    found = changes(old, new)
+    assert found.summary.startswith("3 of 3 sections changed; ")
+    assert [number for number, _ in found.by_section()] == [0, 1, 2] and texts(found)[-1] == ("", "Term\nOne year.")
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_table_shows_each_change_with_signs_and_styles(width: int) -> None:
     old = make_document("a", [("Scope", SCOPE), ("Price", PRICE)])
