@@ -4,8 +4,9 @@ The sentences are chosen together: the pair with the most shared weight over the
 
     sum of what the terms that both have add to the section pair / sqrt(number of words of both)
 
-Of terms beyond the `N_TERMS` strongest of the pair, it is only known that they add no more. Terms of the pair
-without a content word count nothing here: words of grammar alone choose no sentence.
+Of terms beyond the `N_TERMS` strongest of the pair, it is only known that they add no more. Terms without a content
+word count nothing here: words of grammar alone choose no sentence. Pairs of a content word and a word of grammar
+count half.
 A stock sentence of the query is worth a tenth, so that it is quoted only where little else matches. Set phrases of
 patents within other sentences, as "the present invention", count nothing here, and their words are neither marked nor
 listed.
@@ -38,12 +39,14 @@ from engine.words.wording import (
     content_words,
     has_number,
     is_listed,
+    is_telling,
 )
 
 LEAST_MARKED = 0.1  # of the strongest term of the hit: a term that adds less is not marked
 MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its marks
 _FEWEST_WORDS = 8  # a shorter sentence is compared as if it had as many
 _OF_STOCK = 0.1  # what a stock sentence is worth
+_OF_HALF_GRAMMAR = 0.5  # what a pair of a content word and a word of grammar is worth, as "both texts"
 _SIGNS = re.compile(r"(?:(?:#{1,6}|[>*+\-•–—|]+)\s+)+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _LETTERS = re.compile("[\u30a1-\u30fa\u30fc]+|[\uac00-\ud7a3]+")  # katakana, Hangul: of one word, unlike those of Han
@@ -205,8 +208,13 @@ class Quotes:
         """(T,) What terms add to a section pair: others than its strongest at most as much as the last of these."""
         weights = np.minimum(self._weights, pair.terms[-1].contribution if len(pair.terms) >= N_TERMS else 0.0)
         for term in pair.terms:
-            has_content = content_of(term.term, self._language) is not None
-            weights[self._terms[term.key]] = term.contribution if has_content else 0.0
+            weights[self._terms[term.key]] = term.contribution
+        mine, theirs = self._sections(pair)
+        terms, places = np.unique(mine.terms, return_index=True)
+        for term, (start, stop) in zip(terms.tolist(), mine.spans[places].tolist(), strict=True):
+            name = mine.text[start:stop]
+            if theirs.has[term] and not is_telling(name, self._language):
+                weights[term] *= 0.0 if content_of(name, self._language) is None else _OF_HALF_GRAMMAR
         return weights
 
     def _are_marked(self, pair: SectionPair) -> NDArray[np.bool_]:
@@ -356,11 +364,8 @@ def _best_pair(
     columns[theirs.terms] |= 2
     terms = np.flatnonzero(columns == 3)
     if not weights[terms].any():
-        first, second = (
-            int(np.argmax((mine.sizes >= _FEWEST_WORDS) * worth)),
-            int(np.argmax(theirs.sizes >= _FEWEST_WORDS)),
-        )
-        return terms[:0], first, second
+        sizes = [np.minimum(side.sizes, _FEWEST_WORDS) for side in (mine, theirs)]
+        return terms[:0], int(np.argmax(sizes[0] * worth)), int(np.argmax(sizes[1]))
     columns[:] = -1
     columns[terms] = np.arange(len(terms))
     has = [_incidence(side, columns, len(terms)) for side in (mine, theirs)]

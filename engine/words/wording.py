@@ -130,14 +130,18 @@ def content_of(text: str, language: str) -> Span | None:
 
 
 @lru_cache(maxsize=1 << 16)
+def is_telling(term: str, language: str) -> bool:
+    """Whether a term has a content word, and no word of grammar beside it."""
+    has_content = content_of(term, language) is not None
+    return has_content and not any(is_function_word(word, language) for word in _WORD.findall(term))
+
+
 def is_listed(term: str, language: str) -> bool:
-    """Whether a term can be read by itself: with a content word, without words of grammar, and no half of a word."""
-    content = content_of(term, language)
-    if content is None or _SYLLABIC_WORD.search(term):
+    """Whether a term can be read by itself: it is telling, and no half of a word."""
+    if not is_telling(term, language) or _SYLLABIC_WORD.search(term):
         return False
-    if _UNSPACED_CHARACTER.search(term):
-        return content.stop - content.start > 1
-    return not any(is_function_word(word, language) for word in _WORD.findall(term))
+    content = content_of(term, language)
+    return content is not None and (content.stop - content.start > 1 or not _UNSPACED_CHARACTER.search(term))
 
 
 @lru_cache(maxsize=1 << 16)
