@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.references.identifiers import Kind, Mention
+from engine.text.headings import numeral
 from engine.text.segmentation import Span
 
 _REPORTERS = """
@@ -169,26 +170,10 @@ _BY_YEAR = re.compile(
 _AIR = re.compile(
     r"A\.?\s?I\.?\s?R\.?\s{1,2}\(?(?P<year>(?:18|19|20)\d\d)\)?\s{1,2}(?P<court>[A-Z][A-Za-z.]{1,9})\s{1,2}(?P<page>\d{1,5})(?!\w)"
 )
-_NEUTRAL = {
-    *(
-        "uksc",
-        "ukhl",
-        "ukpc",
-        "ewcaciv",
-        "ewcacrim",
-        "ewhc",
-        "ac",
-        "wlr",
-        "aller",
-        "qb",
-        "kb",
-        "ch",
-        "cr",
-        "scr",
-        "scc",
-    ),
-    *("hca", "clr", "fca", "nzsc", "onca", "bcca", "suppscr", "insc", "csoh", "csih", "iesc", "ecr"),
-}
+_NEUTRAL = frozenset(
+    "uksc ukhl ukpc ewcaciv ewcacrim ewhc ac wlr aller qb kb ch cr scr scc "
+    "hca clr fca nzsc onca bcca suppscr insc csoh csih iesc ecr".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,7 +443,7 @@ def _named(text: str) -> Iterator[Mention]:
         for match in _CONSTITUTION.finditer(text):
             part = "amend." if match["amendment"] else "art."
             section = f", § {match['section']}" if match["section"] and part == "art." else ""
-            number = _roman(int(match["number"])) if match["number"].isdigit() else match["number"]
+            number = numeral(int(match["number"]), "I") if match["number"].isdigit() else match["number"]
             yield Mention(Kind.STATUTE, f"U.S. Const. {part} {number}{section}", Span(*match.span()))
     if "Fed" in text:
         for match in _RULE.finditer(text):
@@ -469,8 +454,3 @@ def _named(text: str) -> Iterator[Mention]:
     for match in _EUROPEAN.finditer(text):
         kind = Kind.STATUTE if match["act"] == "Directive" else Kind.REGULATION
         yield Mention(kind, f"{match['act']} {match['number']}", Span(*match.span()))
-
-
-def _roman(number: int) -> str:
-    tens, units = divmod(number, 10)
-    return "X" * tens + ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")[units]

@@ -26,7 +26,7 @@ class Numbered:
     kind: LineKind
     number: tuple[int, ...]  # () where only the word before the number counts
     level: int
-    title: str  # without the number; may be "" for `Kind.NAMED`
+    title: str  # without the number; may be "" for `LineKind.NAMED`
 
 
 _DECIMAL = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,3}){0,5})(?P<dot>\.?)[ \t]{1,4}(?P<title>\S.*)$")

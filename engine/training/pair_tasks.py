@@ -4,7 +4,7 @@ Letters in shapes: N vectors of a batch, D width.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Protocol
 
@@ -133,6 +133,7 @@ class ContrastBatch:
     whole: tuple[bool, ...]  # whether it is also read unsplit
 
 
+@dataclass(eq=False)
 class SectionContrast:
     """Draws together the sections of each document and of the documents that belong with it.
 
@@ -145,18 +146,10 @@ class SectionContrast:
     some are read both ways (`whole_probability`).
     """
 
-    def __init__(
-        self,
-        encoder: ColdeEncoder,
-        documents: Sequence[SegmentedDocument],
-        relation: Relation,
-        settings: ContrastSettings | None = None,
-    ) -> None:
-        """Train `encoder` on documents that it segmented."""
-        self.encoder = encoder
-        self.documents = documents
-        self.relation = relation
-        self.settings = settings or ContrastSettings()
+    encoder: ColdeEncoder
+    documents: Sequence[SegmentedDocument]  # segmented by the encoder
+    relation: Relation
+    settings: ContrastSettings
 
     @property
     def module(self) -> nn.Module:
@@ -265,6 +258,7 @@ class TextPairBatch:
     pairs: tuple[LabelledPair, ...]  # by position among these texts
 
 
+@dataclass(eq=False)
 class TextPairs:
     """A `Task`: trains a TDE to predict which texts match.
 
@@ -276,32 +270,23 @@ class TextPairs:
     outside). Texts that match, directly or through other texts of the batch, are one class;
     the paper says only that texts which do not match are of two classes. L_ce is the
     cross-entropy of the pair head, as in eq. 1.
+
+    Raises:
+        TrainingError: there are fewer than 8 pairs, in all or in a batch.
     """
 
-    def __init__(
-        self,
-        encoder: TdeEncoder,
-        texts: Sequence[SegmentedDocument],
-        pairs: Sequence[LabelledPair],
-        settings: TextPairsSettings | None = None,
-        *,
-        seed: int = 0,
-    ) -> None:
-        """Train on texts that the encoder segmented.
+    encoder: TdeEncoder
+    texts: Sequence[SegmentedDocument]  # segmented by the encoder
+    pairs: Sequence[LabelledPair]
+    settings: TextPairsSettings = TextPairsSettings()
+    seed: int = field(default=0, kw_only=True)
 
-        Raises:
-            TrainingError: there are fewer than 8 pairs, in all or in a batch.
-        """
-        self.settings = settings or TextPairsSettings()
-        if min(self.settings.batch_pairs, len(pairs)) < _FEWEST_PAIRS:
+    def __post_init__(self) -> None:
+        if min(self.settings.batch_pairs, len(self.pairs)) < _FEWEST_PAIRS:
             raise TrainingError(
-                f"a batch of {self.settings.batch_pairs} out of {len(pairs)} pairs has too few texts that do not "
+                f"a batch of {self.settings.batch_pairs} out of {len(self.pairs)} pairs has too few texts that do not "
                 f"match; give at least {_FEWEST_PAIRS} of both"
             )
-        self.encoder = encoder
-        self.pairs = tuple(pairs)
-        self._texts = texts
-        self._seed = seed
 
     @property
     def module(self) -> TdeModule:
@@ -312,13 +297,13 @@ class TextPairs:
         """Draw pairs, each once per epoch, and sentences of texts that have more than `max_sentences`."""
         picked = [
             self.pairs[position]
-            for position in epoch_slice(len(self.pairs), self.settings.batch_pairs, step, self._seed)
+            for position in epoch_slice(len(self.pairs), self.settings.batch_pairs, step, self.seed)
         ]
         texts = sorted({position for pair in picked for position in (pair.query, pair.target)})
         place = {position: number for number, position in enumerate(texts)}
-        rng = step_generator(self._seed, step)
+        rng = step_generator(self.seed, step)
         return TextPairBatch(
-            tuple(sampled(self._texts[position], self.settings.max_sentences, rng) for position in texts),
+            tuple(sampled(self.texts[position], self.settings.max_sentences, rng) for position in texts),
             tuple(LabelledPair(place[pair.query], place[pair.target], pair.matches) for pair in picked),
         )
 

@@ -8,7 +8,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import TypeAlias, TypeVar
@@ -209,50 +209,37 @@ class ViewBatch:
     seed: int  # for draws later in the step
 
 
+@dataclass(eq=False)
 class ViewPairs:
     """Draws the batches of a corpus: every document once per epoch, with new views each time.
 
     A document that is too long for a step is first cut to a window of consecutive sentences, and the
     views are drawn from that window. Both views therefore lie in the same place. Two windows, one for
     each view, would mostly be two passages that share no text, whatever the sampler.
+
+    A window has at most `max_tokens` tokens, or twice as many where views divide it. Text of a view beyond `max_tokens`
+    is not read. With `joined`, a view is one chunk across headings, as in DocSplit and SimCSE, as far as the encoder
+    reads at once. Otherwise chunks end at headings, as they do when the encoder is used.
+
+    Raises:
+        TrainingError: there are fewer than two documents, in all or in a batch.
     """
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        documents: Sequence[Document],
-        sampling: Sampling,
-        *,
-        batch_size: int,
-        max_tokens: int,
-        joined: bool = False,
-        seed: int = 0,
-    ) -> None:
-        """Hold a corpus.
+    encoder: Encoder
+    documents: Sequence[Document]
+    sampling: Sampling
+    _: KW_ONLY
+    batch_size: int  # documents
+    max_tokens: int  # of a view, without special tokens
+    joined: bool = False
+    seed: int = 0
 
-        Args:
-            documents: at least two.
-            batch_size: documents of a batch, at least two.
-            max_tokens: maximum tokens of a view, without special tokens. A window has at most
-                as many, or twice as many where views divide it. Text of a view beyond `max_tokens` is not read.
-            joined: read a view as one chunk, across headings, as DocSplit and SimCSE do; text
-                beyond what the encoder reads at once is not read. Otherwise chunks end at headings,
-                as they do when the encoder is used.
-
-        Raises:
-            TrainingError: there are fewer than two documents, in all or in a batch.
-        """
-        if min(len(documents), batch_size) < 2:
+    def __post_init__(self) -> None:
+        n_documents, n_each = len(self.documents), self.batch_size
+        if min(n_documents, n_each) < 2:
             raise TrainingError(
-                f"{len(documents)} documents in batches of {batch_size} have no negatives; give at least two of both"
+                f"{n_documents} documents in batches of {n_each} have no negatives; give at least two of both"
             )
-        self.encoder = encoder
-        self.documents = documents
-        self.sampling = sampling
-        self.batch_size = batch_size
-        self.max_tokens = max_tokens
-        self.joined = joined
-        self.seed = seed
 
     def batch(self, step: int) -> ViewBatch:
         """The batch of a step, from 0; a document is left out if one of its views has no token.

@@ -391,7 +391,7 @@ def test_text_pairs_are_the_pairs_and_negatives_of_their_corpus(tde: TrainableEn
     corpora = [corpus_of("one", {"a": ["b", "c"], "b": ["f"]}), corpus_of("two", {"a": ["b"]})]
     objective = TextPairsObjective(negatives_per_positive=2)
     task = text_pairs(tde, corpora, [lambda query_id: ["e"], None], objective, seed=0)
-    ids = [text.document.text[-6:-1] for text in task._texts]
+    ids = [text.document.text[-6:-1] for text in task.texts]
     found = [(ids[pair.query], ids[pair.target], pair.matches) for pair in task.pairs]
     assert {pair for pair in found if pair[2]} == {
         ("one a", "one b", True),
