@@ -40,6 +40,11 @@ _NOT_READ = {
 }
 _TEXT_LEVEL = 9  # outline level of body text
 _MAX_CHUNK_DEPTH = 3  # of imported documents inside imported documents
+_CHUNKS = {  # their names can have any suffix
+    ".docx": re.compile(rb"^pk\x03\x04"),
+    ".mht": re.compile(rb"^mime-version:", re.MULTILINE),
+    ".html": re.compile(rb"^\W*<(?:!doctype html|html|body)\b|^\W*<\?xml[^<]*<(?:!doctype html|html)\b"),
+}
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/(\w+)")
 _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -258,8 +263,9 @@ class _Writer:
             kind = _UNREAD.get(run.get(_MEANING, ""), "")
             if kind:
                 self._leave_out(kind, "".join(one.text or "" for one in run.iter(_TEXT)))
-        for row in filter(_is_deleted_row, root.iter(_ROW)):
-            self._leave_out(reasons.DELETED, " ".join(one.text or "" for one in row.iter(_TEXT)))
+        for row in filter(_is_unseen_row, root.iter(_ROW)):
+            reason = reasons.DELETED if row.find(_DELETED_ROW[0]) is not None else reasons.HIDDEN
+            self._leave_out(reason, " ".join(one.text or "" for one in row.iter(_TEXT)))
 
     def _read_signs(self, root: _Element) -> None:
         """Write characters of Symbol and Wingdings as text; count those that only their fonts know."""
@@ -326,7 +332,7 @@ class _Writer:
         paragraphs = [(paragraph, _style_of(paragraph)) for paragraph in table.iter(_PARAGRAPH)]
         if any(self._heading_level(paragraph, style) is not None for paragraph, style in paragraphs):
             for row in _opened(table, frozenset([_ROW])):
-                for cell in _opened(row, frozenset([_CELL])) if not _is_deleted_row(row) else ():
+                for cell in _opened(row, frozenset([_CELL])) if not _is_unseen_row(row) else ():
                     for block in _opened(cell, _BLOCKS):
                         self._write(block)
             return
@@ -349,7 +355,9 @@ class _Writer:
 
     def _write_chunk(self, name: str, data: bytes) -> None:
         """Write an imported document; one of another format is counted."""
-        suffix = posixpath.splitext(name)[1].lower()
+        head = data[:1_000].lower()
+        kinds = (kind for kind, pattern in _CHUNKS.items() if pattern.search(head))
+        suffix = next(kinds, posixpath.splitext(name)[1].lower())
         try:
             if not data:
                 raise DocumentError("it is missing")
@@ -397,9 +405,10 @@ class _Writer:
         text = joined_words(text) if "\n" in text else text
         style = _style_of(paragraph)
         name = self._styles.name(style)
-        if name == "title" and (not self.title or self._is_after_title):
+        is_title = self._styles.look(style, "is_title") is True or name == "title"
+        if is_title and (not self.title or self._is_after_title):
             self.title = one_line(f"{self.title} {text}")
-        self._is_after_title = name == "title"
+        self._is_after_title = is_title
         level = self._heading_level(paragraph, style)
         label = self._label(paragraph, style) if text.strip() else None
         if label is None and name.startswith("list "):
@@ -444,8 +453,26 @@ def _arrange(root: _Element) -> None:
         paragraph = next(box.iterancestors(_PARAGRAPH), None)
         if paragraph is None or next(box.iterancestors(_FALLBACK), None) is not None or not text_of(box).strip():
             continue
-        for block in reversed(box):
-            paragraph.addnext(block)
+        _take_out(box, paragraph)
+
+
+def _take_out(box: _Element, paragraph: _Element) -> None:
+    """Put a text box behind its paragraph, or an initial before the rest of its word."""
+    blocks, initial = list(box), text_of(box).strip()
+    for block in blocks:
+        box.remove(block)
+    if _begins(initial, text_of(paragraph)):
+        paragraph.insert(0, run := etree.Element(_RUN))
+        etree.SubElement(run, _TEXT).text = initial
+        return
+    for block in reversed(blocks):
+        paragraph.addnext(block)
+
+
+def _begins(initial: str, text: str) -> bool:
+    """Whether a letter that stands by itself is the first of a word of the text beside it."""
+    initial = initial.strip()
+    return len(initial) == 1 and initial.isupper() and text.lstrip()[:1].islower()
 
 
 def _chosen(field: _Element) -> str:
@@ -540,13 +567,16 @@ def _is_continued(paragraph: _Element) -> bool:
     """Whether the next paragraph continues this one: it is an initial in a frame, or its mark was deleted."""
     frame = paragraph.find(f"{qn('pPr')}/{qn('framePr')}")
     is_initial = frame is not None and frame.get(qn("dropCap"), "none") != "none"
+    if frame is not None and not is_initial:
+        following = paragraph.getnext()
+        is_initial = following is not None and _begins(text_of(paragraph), text_of(following))
     return is_initial or any(paragraph.find(mark) is not None for mark in _DELETED_MARKS)
 
 
 def rows_of(table: _Element) -> Iterator[str]:
     """Each row of a table on one line; a table inside a cell is part of the cell."""
     for row in _opened(table, frozenset([_ROW])):
-        if not _is_deleted_row(row):
+        if not _is_unseen_row(row):
             cells = (cell for cell in _opened(row, frozenset([_CELL])) if cell.find(_DELETED_ROW[1]) is None)
             texts = (one_line(text_of(cell)) for cell in cells)
             yield " | ".join(dropwhile(lambda text: not text, texts))
@@ -572,7 +602,7 @@ def text_of(root: _Element) -> str:
             parts.append(_CHARACTERS[tag])
         elif tag in docx_styles.EQUATIONS:
             parts.append(docx_styles.equation_text(node))
-        elif tag not in _SKIPPED and meaning not in _UNREAD and not _is_deleted_row(node):
+        elif tag not in _SKIPPED and meaning not in _UNREAD and not _is_unseen_row(node):
             if tag == _PARAGRAPH and node is not root and parts:
                 parts.append("\n")
             todo.extend(reversed(node))
@@ -586,12 +616,12 @@ def note_references(block: _Element) -> Iterator[tuple[str, str]]:
         node = todo.pop()
         if node.tag in _REFERENCES:
             yield _REFERENCES[node.tag], node.get(qn("id"), "")
-        elif node.tag not in _SKIPPED and not _is_deleted_row(node):
+        elif node.tag not in _SKIPPED and not _is_unseen_row(node):
             todo.extend(reversed(node))
 
 
-def _is_deleted_row(node: _Element) -> bool:
-    return node.tag == _ROW and node.find(_DELETED_ROW[0]) is not None
+def _is_unseen_row(node: _Element) -> bool:
+    return node.tag == _ROW and (node.find(_DELETED_ROW[0]) is not None or is_on(node, "trPr/hidden") is True)
 
 
 def _opened(parent: _Element, wanted: frozenset[str]) -> Iterator[_Element]:

@@ -50,6 +50,7 @@ class _Style:
     meaning: str | None  # of the type of its text: "raised", "hidden", "deleted", "" or None where it is not given
     align: str | None
     is_bold: bool | None
+    is_title: bool | None
 
 
 class Styles:
@@ -68,6 +69,7 @@ class Styles:
                 _meaning(style),
                 value_of(style, "pPr/jc"),
                 is_on(style, "rPr/b"),
+                True if name == "title" else False if "sub" in name or _level_by_name(name) is not None else None,
             )
         self._known: dict[tuple[str, str], Any] = {}
         self._have_meaning = any(style.meaning for style in self._styles.values())
@@ -85,7 +87,7 @@ class Styles:
         return level
 
     def look(self, style_id: str, name: str) -> str | bool | None:
-        """The "align" or "is_bold" of a style or of the nearest style that it is based on."""
+        """The "align", "is_bold" or "is_title" of a style or of the nearest style that it is based on."""
         look: str | bool | None = self._inherited(style_id, name)
         return look
 

@@ -13,6 +13,7 @@ import posixpath
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import BinaryIO
@@ -58,6 +59,9 @@ _USUAL_PAIR = re.compile(rb"[\x91-\x94][\xc0-\xff]|[\xe0-\xff][\x92\x94]|\xab\xa
 _HEBREW_END = re.compile(rb"[\xea\xed\xef\xf3\xf5](?![\xe0-\xfa])")  # the letters that only end words
 _NOT_HEBREW = re.compile(rb"[\xea\xed\xef\xf3\xf5](?=[\xe0-\xfa])|[A-Za-z][\xe0-\xfa]|[\xe0-\xfa][A-Za-z]")
 _LEAST_HEBREW = 12  # letters
+_BALTIC = [letters.encode("cp1257") for letters in ("ąčęėįšųūž", "āčēģīķļņšūž", "äõöüšž")]
+_SH_AND_ZH, _WITH_U_OGONEK = frozenset("šž".encode("cp1257")), frozenset("ąčėįū".encode("cp1257"))
+_U_OGONEK, _SHARE_OWN = "ų".encode("cp1257")[0], 0.97
 _FEW = 200  # with fewer non-ASCII bytes, statistics are noise
 
 
@@ -170,11 +174,21 @@ def _sample_of(data: bytes) -> bytes:
 
 def _single_byte(sample: bytes) -> str:
     """The encoding of text in Latin letters in which the fewest characters stand where they cannot belong."""
+    if _is_baltic(sample):
+        return "cp1257"
     if len(sample) - len(sample.translate(None, _HIGH)) < _LEAST_HIGH:
         return "cp1252"
     n_odd = {encoding: _n_odd(sample.decode(encoding, "replace")) for encoding in _SINGLE_BYTE}
     best = min(n_odd, key=lambda encoding: n_odd[encoding])
     return best if n_odd[best] * 2 < n_odd["cp1252"] else "cp1252"
+
+
+def _is_baltic(sample: bytes) -> bool:
+    """Whether nearly all letters beyond ASCII are those of one Baltic language, with some that Western ones lack."""
+    counts = Counter(byte | 0x20 for byte in sample if byte >= 0xC0)
+    is_marked = counts.keys() & _SH_AND_ZH or (_U_OGONEK in counts and counts.keys() & _WITH_U_OGONEK)
+    n_own = max(sum(counts[byte] for byte in alphabet) for alphabet in _BALTIC)
+    return bool(is_marked) and n_own >= max(_LEAST_HIGH, _SHARE_OWN * counts.total())
 
 
 def _n_odd(text: str) -> int:

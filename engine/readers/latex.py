@@ -378,7 +378,9 @@ _OPEN_BRACKET = re.compile(  # without an end, which the converter searches for 
     r"(\\(?:begin\{[^{}\n]{1,60}\}|[A-Za-z]{1,60}\*?)[ \t]?)"
     r"\[(?![^\[\]]{0,500}(?:\[[^\[\]]{0,200}\][^\[\]]{0,200}){0,3}\])"
 )
-_GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}(?=(?:\{\})*\{\w)")  # two arguments, of which the first is words
+_GROUPS = re.compile(  # two arguments, of which one is words
+    r"(?<=\w[\w.,;:!?)])\}(?=(?:\{\})*\{\w)|(?<=\{\w)\}(?=\{[^\W\d_]{3})"
+)
 _GLUED = re.compile(r"(?<=\w)\}(?=\\([A-Za-z]{2,40})\*?(?:\[[^\[\]]{0,200}\])?\{\w)")
 _OPERATOR = re.compile(
     r"(?<=[^\W_])(?=\\(?:log|ln|lg|exp|sin|cos|tan|max|min|arg|det|dim|ker|lim|sup|inf|deg|gcd|Pr|b?mod)(?![A-Za-z]))"

@@ -15,12 +15,13 @@ LABELS = "undefined_labels"  # that a text refers to
 DOCUMENTS = "other_documents"  # of an archive that is one document
 RUNNING_HEADS = "running_heads"
 LINE_NUMBERS = "line_numbers"
+CUES = "cue_times"  # of subtitles
 UNREADABLE = "unreadable_characters"
 PAGES = "damaged_pages"
 SCANS = "scanned_pages"  # that OCR may read
 PARTS = "damaged_parts"
 ELEMENTS = frozenset([
-    FIGURES, REFERENCES, LINK_LISTS, COMMENTS, OBJECTS, FILES, LABELS, RUNNING_HEADS, LINE_NUMBERS, PARTS,
+    FIGURES, REFERENCES, LINK_LISTS, COMMENTS, OBJECTS, FILES, LABELS, RUNNING_HEADS, LINE_NUMBERS, CUES, PARTS,
 ])  # fmt: skip
 
 # Kinds of words: "12 navigation words".

@@ -31,21 +31,21 @@ from engine.text.segmentation import Heading
 _MAX_CHARS, _OPENING_CHARS = 100_000, 5_000
 _MAX_VALUES = 10_000
 _YAML = re.compile(
-    r"\A---[ \t]*\n(?![ \t]*\n)"
+    r"---[ \t]*\n(?![ \t]*\n)"
     r"(?P<fields>(?:(?!---|\.\.\.[ \t]*$)[^\n]*\n)*?)(?:---(?:[ \t]+(?P<part>[a-z_]{1,20}))?|\.\.\.)[ \t]*$\n?",
     re.MULTILINE,
 )
 _PART = re.compile(
     r"^---[ \t]+(abstract|middle|back|note_[a-z]{1,20})[ \t]*$", re.MULTILINE
 )  # of RFC sources, kramdown
-_TOML = re.compile(r"\A\+\+\+[ \t]*\n(?P<fields>(?:(?!\+\+\+)[^\n]*\n)*?)\+\+\+[ \t]*$\n?", re.MULTILINE)
-_TOML_NAMED = re.compile(r"\A---toml[ \t]*\n(?P<fields>.*?)^---[ \t]*$\n?", re.MULTILINE | re.DOTALL)
+_TOML = re.compile(r"\+\+\+[ \t]*\n(?P<fields>(?:(?!\+\+\+)[^\n]*\n)*?)\+\+\+[ \t]*$\n?", re.MULTILINE)
+_TOML_NAMED = re.compile(r"---toml[ \t]*\n(?P<fields>.*?)^---[ \t]*$\n?", re.MULTILINE | re.DOTALL)
 _JSON = re.compile(
-    r"\A(?:(?:---json|;;;)[ \t]*\n(?P<fields>.*?)^(?:---|;;;)[ \t]*$\n?|(?P<bare>\{[ \t]*\n.*?\n\}[ \t]*$)\n)",
+    r"(?:(?:---json|;;;)[ \t]*\n(?P<fields>.*?)^(?:---|;;;)[ \t]*$\n?|(?P<bare>\{[ \t]*\n.*?\n\}[ \t]*$)\n)",
     re.MULTILINE | re.DOTALL,
 )
 _TITLE_BLOCK = re.compile(
-    r"\A%[ \t]++(?P<title>[^\n]++(?:\n[ \t]++[^\n]++)*+)\n"
+    r"%[ \t]++(?P<title>[^\n]++(?:\n[ \t]++[^\n]++)*+)\n"
     r"(?:%[ \t]*+(?P<authors>[^\n]*+(?:\n[ \t]++[^\n]++)*+)\n(?:%[ \t]*+(?P<date>[^\n]*+)\n)?)?(?=[ \t]*\n)"
 )  # of pandoc
 _NOTE = re.compile(r"\^?\[\^?[^\[\]]*\]$")  # behind a name
@@ -60,8 +60,9 @@ _AUTHORS = ("authors", "author", "by", "creator")
 def front_matter(text: str) -> tuple[dict[str, MetadataValue], str]:
     """The fields before a text, and the text after them; no fields where it starts with a mere rule."""
     forms = ((_YAML, _yaml), (_TOML, _toml), (_TOML_NAMED, _toml), (_JSON, _json), (_TITLE_BLOCK, None))
-    for pattern, parse in forms if text.startswith(("---", "+++", ";;;", "{", "%")) else ():
-        match = pattern.match(text, 0, _MAX_CHARS)
+    start = len(text) - len(text.lstrip("\n"))
+    for pattern, parse in forms if text.startswith(("---", "+++", ";;;", "{", "%"), start) else ():
+        match = pattern.match(text, start, _MAX_CHARS)
         fields = None if match is None else _title_block(match) if parse is None else parse(_fields_of(match))
         if match is not None and fields is not None:
             rest, part = text[match.end() :], match.groupdict().get("part")
@@ -155,7 +156,8 @@ _COMMENT = re.compile(
     r"(?P<comment><!--)"
     r"|(?P<critic>\{(?P<sign>\+\+|==|>>|~~)(?P<first>(?:(?!~>)[^{}]){1,1000})(?:~>(?P<second>[^{}]{0,1000}))?(?:\+\+|==|<<|~~)\})"
     r"|(?P<struck>(?<![~\\])~~(?=[^~\s])(?:[^~\n]|\n(?![ \t]*\n)){1,1000}(?<!\s)~~(?!~)"
-    r"|\{--[^{}\n]{1,1000}--\}|<(?P<tag>del|s|strike|rt|rp)>[^<\n]{0,1000}</(?P=tag)>)[ \t]?"
+    r"|\{--[^{}\n]{1,1000}--\}|\[[^\[\]\n]{1,1000}\]\{\.deletion\b[^{}\n]{0,300}\}"
+    r"|<(?P<tag>del|s|strike|rt|rp)>[^<\n]{0,1000}</(?P=tag)>)[ \t]?"
     r"|(?:</t[dh]>\s*(?=<t[dh]))?(?P<mark></?(?P<name>a|abbr|address|article|aside|b|big|blockquote|br|caption|center|cite|code|colgroup|col|dd|details|dfn|div|dl|dt|em|fieldset|figcaption"
     r"|figure|font|footer|h[1-6]|header|hr|i|img|ins|kbd|legend|li|main|mark|nav|ol|p|picture|q|ruby|samp|script|section|small|source|span|strong|style|sub|summary"
     r"|sup|table|tbody|td|tfoot|th|thead|time|tr|tt|u|ul|var|video|wbr)(?P<attributes>(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'"
@@ -168,7 +170,8 @@ _COMMENT = re.compile(
     r"|[ \t]+(?P<caption>[^\n:{]{1,300}?))?)?[ \t]*(?:\{[^}\n]{0,300}\})?[ \t]*:*[ \t]*$)"
     r"|(?P<upper>(?<=[\w)\]*])\^(?P<raised>[\w+\u2212.,()-]{1,30})\^(?:(?<=,\^)(?=\d)|(?![\w{\\^])))"
     r"|(?P<lower>(?<=[\w)\]])~(?P<lowered>[\w+\u2212.,()-]{1,30})~(?!~))"
-    r"|(?P<aside>(?<!\S)%%[^%\n]{1,1000}%%(?![\w%])|^%%[ \t]*\n(?:(?!%%)[^\n]*\n){1,200}%%[ \t]*$)"
+    r"|(?P<aside>(?<!\S)%%(?:[^%\n]|\n(?![ \t]*\n)){1,1000}%%(?![\w%])|\{/\*(?:(?!\*/|\{/\*)[\s\S]){0,2000}\*/\}"
+    r"|\[[^\[\]\n]{0,1000}\]\{\.comment-(?:start|end)[^{}\n]{0,300}\}|^%%[ \t]*\n(?:(?!%%)[^\n]*\n){1,200}%%[ \t]*$)"
     r"|(?P<code>^import[ \t](?:[^\n]{1,300}[ \t])?[\"'][^\"'\n]{1,300}[\"'];?[ \t]*$"
     r"|^export[ \t]+(?:(?:const|let)[ \t]+\w+[ \t]*=|default[ \t]+(?:function|class)\b|(?:async )?function[ \t]+\w+\()"
     r"(?:[^\n]+\n?){1,200}"
@@ -181,7 +184,7 @@ _COMMENT = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _LEFT_OUT = re.compile(
-    r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>.#\w{]"
+    r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>.#\w{/]"
     r"|\[(?://|comment)\]:|&[#a-zA-Z]|\$|\\[(\[]|\*[^\W\d_]|[\^~][\w+(-]|^[ \t]{0,12}:::|%%"
     r"|^(?:im|ex)port[ \t]",
     re.M,

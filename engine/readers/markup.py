@@ -588,12 +588,25 @@ def _without_repeated(data: bytes, fault: str) -> bytes:
     return re.sub(rb"(<[^<>]{0,1000}?" + attribute + rb"[^<>]{0,1000}?)" + attribute, rb"\1", data)
 
 
+_REFERENCES_IN_TURN = re.compile(rb"(?:&#(?:\d{1,7}|[xX][0-9A-Fa-f]{1,6});)+")
+
+
+def _sound_references(match: re.Match[bytes]) -> bytes:
+    """Numbers of characters, of which XML allows each: halves of a sign beyond the first plane are joined."""
+    codes = (int(f"0{one}", 16 if one[0] in "xX" else 10) for one in match.group().decode()[2:-1].split(";&#"))
+    signs = "".join(chr(min(code, 0x10FFFF)) for code in codes).encode("utf-16", "surrogatepass")
+    text = _NOT_XML.sub(" ", signs.decode("utf-16", "replace"))
+    return "".join(f"&#{ord(sign)};" for sign in text).encode()
+
+
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _MOST_FAULTS = 8
 # Faults that have nothing to do with structure, by what the parser says of them.
 _MENDS: tuple[tuple[str, Callable[[bytes, str], bytes]], ...] = (
     ("Entity '.*' not defined", lambda data, _: _NAMED_CHARACTER.sub(_numbered_character, data)),
     ("EntityRef:", lambda data, _: re.sub(rb"&(?!#?\w{1,31};)", b"&amp;", data)),
     ("NCName|ID .* already defined", lambda data, _: re.sub(rb"\sxml:id\s*=", b" id-of-element=", data)),
+    ("xmlParseCharRef", lambda data, _: _REFERENCES_IN_TURN.sub(_sound_references, data)),
     ("invalid Char|Char value", lambda data, _: re.sub(rb"[\x01-\x08\x0b\x0c\x0e-\x1f]", b" ", data)),
     ("Invalid bytes|not proper UTF-8", lambda data, _: decode(data).encode()),
     ("Namespace prefix \\S+ ", _without_prefix),

@@ -192,6 +192,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         ".txt": _TEXT,
         ".text": _TEXT,
+        **dict.fromkeys((".vtt", ".srt"), _TEXT),
         ".rst": _RST,
         ".md": _MARKDOWN,
         **dict.fromkeys((".markdown", ".mdx", ".qmd", ".rmd"), _MARKDOWN),

@@ -286,14 +286,17 @@ def _repeated(
     n_full = sum(1 for edge in edges if edge)
     enough = max(_MIN_PAGES, n_full * _SHARE_COUNTING)
     by_number = {mask for (mask, _), n_pages in counting.items() if n_pages >= enough}
+    most = max(_MIN_PAGES, n_full * _SHARE_OF_PAGES)
     for page, edge in zip(pages, edges, strict=True):
         for place in edge:
-            beside = [page[other] for other in (place - 1, place + 1) if 0 <= other < len(page)]
+            sides = page[:place][::-1], page[place + 1 :]  # lines of the same head are passed over
+            beside = (
+                next((line for line in side if _is_prose(line) or counts[_mask(line)] < most), "text") for side in sides
+            )
             is_apart = any(
                 not line.strip() or (_PAGE_NUMBER.match(line) and _mask(line) in by_number) for line in beside
             )
             apart[masked[page[place]]] += is_apart
-    most = max(_MIN_PAGES, n_full * _SHARE_OF_PAGES)
     by_place = {mask for mask, n_pages in counts.items() if n_pages >= most and apart[mask] >= 0.9 * n_pages}
     found = {mask for mask in by_number | by_place if not (_PART.match(mask) or CONTENT.match(mask))}
     return frozenset(found - {mask for line, mask in masked.items() if mask in found and _is_prose(line)})
@@ -319,7 +322,7 @@ def _without_interruptions(lines: Sequence[str]) -> list[str]:
             ends
             and len(line) <= _MAX_HEAD_CHARS
             and (ends[0].isdigit() or ends[-1].isdigit())
-            and (_NAMED_PAGE.fullmatch(line) or not (ends.isdigit() or _is_prose(line)))
+            and (_NAMED_PAGE.fullmatch(line) or not _is_prose(line))
         ):
             places.setdefault(_mask(line), []).append(place)
     dropped: set[int] = set()
@@ -329,7 +332,9 @@ def _without_interruptions(lines: Sequence[str]) -> list[str]:
             blocks = _with_neighbours(lines, found)
             n_inside = sum(_interrupts(lines, block) for block in blocks)
             is_named = sum(_NAMED_PAGE.fullmatch(lines[place]) is not None for place in found) > 0.8 * len(found)
-            if is_named or n_inside >= max(1, _SHARE_INTERRUPTING * len(found)):
+            is_bare = all(len(block) == 1 for block in blocks) and lines[found[0]].strip().isdigit()
+            share = 2 * _SHARE_INTERRUPTING if is_bare else _SHARE_INTERRUPTING
+            if is_named or n_inside >= max(1, share * len(found)):
                 dropped.update(place for block in blocks for place in block)
     has_text = [bool(line.strip()) for line in lines]
     are_heads = 0 < sum(has_text[place] for place in dropped) < _MOST_HEADS * sum(has_text)
@@ -419,7 +424,55 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
         from engine.readers.bibliography import read_entries  # and few are bibliographies
 
         return read_entries(decoded, doc_id, source)
+    if _CUE.search(decoded, 0, 1_000):
+        return _read_cues(decoded, doc_id, source)
     return read_plain(decoded, n_encoded, doc_id, source)
+
+
+_CUE = re.compile(
+    r"^[ \t]*(?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{1,3}[ \t]+-->[ \t]+(?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{1,3}[^\n]*\n?",
+    re.MULTILINE,
+)
+_VOICE = re.compile(r"<v(?:\.[\w.]{1,50})?[ \t]+(?P<name>[^<>\n]{1,100})>")
+_CUE_MARKS = re.compile(r"<rt>[^<\n]{0,100}</rt>|</?[A-Za-z\d][^<>\n]{0,200}>|\{\\[^{}\n]{0,100}\}")
+_TURN = re.compile(r"(?:[-\u2013\u2014]|>>)\s?\S")
+_CUE_BLOCKS = {
+    "WEBVTT": reasons.FRONT_MATTER,
+    "NOTE": reasons.COMMENT_WORDS,
+    **dict.fromkeys(["STYLE", "REGION"], reasons.RAW),
+}
+
+
+def _read_cues(decoded: str, doc_id: str, source: str) -> Document:
+    """Read subtitles (WebVTT, SRT): the lines without numbers, times and marks; a change of the speaker is a paragraph.
+
+    Lines that roll up, and so are in two cues, are written once.
+    """
+    left_out: Counter[str] = Counter()
+    lines: list[str] = []
+    shown: list[str] = []
+    title = speaker = ""
+    for block in re.split(r"\n(?:[ \t]*\n)+", decoded.strip()):
+        cue, first = _CUE.search(block), block.partition("\n")[0]
+        kind = first.partition(" ")[0]
+        if cue is None and kind in _CUE_BLOCKS:
+            title = first.removeprefix("WEBVTT").strip(" \t-") if kind == "WEBVTT" else title
+            left_out[_CUE_BLOCKS[kind]] += len(block.split()) - (len(first.split()) if kind == "WEBVTT" else 1)
+            continue
+        left_out[reasons.CUES] += cue is not None
+        for line in block[cue.end() if cue else 0 :].split("\n"):
+            voice = _VOICE.search(line)
+            name = voice["name"].strip() if voice else speaker
+            text = " ".join(_CUE_MARKS.sub("", line).split())
+            if not text or text in shown[-2:]:
+                continue
+            shown.append(text)
+            if name != speaker or _TURN.match(text):
+                lines.append("")
+            lines.append(f"{name}: {text}" if name != speaker else text)
+            speaker = name
+    text = joined_words("\n".join(lines).strip("\n"))
+    return assemble(text, [], doc_id=doc_id, source=source, title=title, metadata={}, left_out=left_out)
 
 
 def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Document:

@@ -158,6 +158,9 @@ def test_text_of_pages_and_bytes_in_text(name: str, data: str, present: Sequence
         ("mac_roman", "Die Schleuse über den Fluß ist äußerst schön und größer."),
         ("cp1252", "Die Schleuse über den Fluß ist „äußerst“ schön und größer."),
         ("koi8_r", "Шлюз на реке стоит давно и вода в нем холодная."),
+        ("cp1257", "Šliuzas ant upės yra senas ir gražiai įrengtas žvejų kaime."),
+        ("cp1257", "Slūžas uz upes ir vecas, un ūdens tajās ir auksts."),
+        ("cp1252", "Það er gömul brú á ánni og þar er mikið vatn."),
     ],
 )
 @pytest.mark.parametrize("n_times", [1, 6])

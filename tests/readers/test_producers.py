@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.readers.made import document_of
-from tests.readers.test_kinds import html
+from tests.readers.test_docx_parts import TYPES, word_of
+from tests.readers.test_kinds import html, latex, word_run
+from tests.readers.zipped import members_of, zip_bytes
 
 _SIDE_NOTES = (
     "<p>Oak<label class='sidenote-number'></label><span class='sidenote'>First note.</span> and elm<span "
@@ -37,6 +39,35 @@ _LICENSED_TEXT = (
     "*** START OF THE PROJECT GUTENBERG EBOOK OAK ***\n\nIt fell.\n\n*** END OF THE PROJECT GUTENBERG EBOOK OAK ***\n\n"
     "THE FULL LICENSE\n"
 )
+_VTT = (
+    "WEBVTT - On locks\nKind: captions\n\nNOTE\nby the lab\n\nSTYLE\n::cue { color: white }\n\n1\n00:01.000 --> 00:04.0"
+    "00 align:start\n<v Ann Vane>The old lock\n\n00:04.000 --> 00:08.500\nThe old lock\nand its <i>weir</i>.\n\n"
+    "01:00:08.500 --> 01:00:12.000\n<v Rin Okabe>Thank you.</v>\n"
+)
+_SRT = "1\n00:00:01,000 --> 00:00:04,000\nThe old lock\n\n2\n00:00:04,000 --> 00:00:08,500\n{\\an8}leaks.\n- It does.\n"
+_TREES = "oak elm ash fir yew".split()
+_SHORES = [f"the {tree} stood at the gate of the weir\nand shade fell on the {tree} that\n" * 4 for tree in _TREES]
+_HEADED = [f"      Report of the Weir Board\n           Volume 12\n\n{shore}" for shore in _SHORES]
+_RUN_ON = " ".join("".join(_SHORES).split())
+_OF_FRAME = '<w:p><w:pPr><w:framePr w:wrap="around"/></w:pPr>{}</w:p><w:p>{}</w:p>'
+_OF_BOX = "<w:p><w:r><w:pict><w:txbxContent><w:p>{}</w:p></w:txbxContent></w:pict></w:r>{}</w:p>"
+_ROWS = (
+    f"<w:tbl><w:tr><w:trPr><w:hidden/></w:trPr><w:tc><w:p>{word_run('hid')}</w:p></w:tc></w:tr><w:tr><w:tc><w:p>"
+    f"{word_run('Oak')}</w:p></w:tc></w:tr></w:tbl>"
+)
+_STYLED = "<w:style w:styleId='Own'><w:name w:val='Own'/><w:basedOn w:val='Title'/></w:style>"
+
+
+def _with_chunk(chunk: bytes) -> bytes:
+    """A Word file with an imported part, whose name has no suffix of its format."""
+    body = f'<w:p>{word_run("Oak")}</w:p><w:altChunk xmlns:r="{TYPES.removesuffix("/")}" r:id="chunk"/>'
+    files = members_of(word_of(body))
+    rels = "word/_rels/document.xml.rels"
+    relation = f'<Relationship Id="chunk" Type="{TYPES}/aFChunk" Target="chunk.dat"/></Relationships>'
+    files[rels] = str(files[rels], "utf-8").replace("</Relationships>", relation)  # type: ignore[arg-type]
+    return zip_bytes(files | {"word/chunk.dat": chunk})
+
+
 _BILL = "SEC. 1. NAME.\n\n<DELETED>The Old\nAct.</DELETED>\n\nThe Eel Act.\n"
 
 
@@ -58,6 +89,27 @@ _BILL = "SEC. 1. NAME.\n\n<DELETED>The Old\nAct.</DELETED>\n\nThe Eel Act.\n"
         ("a.txt", _BILL, "a", "SEC. 1. NAME. The Eel Act.", {"deleted_words": 3}),
         ("a.html", _LICENSED, "Oak", "OAK It fell.", {"page_frame_words": 5}),
         ("a.txt", _LICENSED_TEXT, "Oak", "It fell.", {"page_frame_words": 37}),
+        ("a.vtt", _VTT, "On locks", "Ann Vane: The old lock and its weir. Rin Okabe: Thank you.",
+         {"front_matter_words": 2, "comment_words": 3, "raw_words": 5, "cue_times": 3}),
+        ("a.txt", _SRT, "a", "The old lock leaks. - It does.", {"cue_times": 2}),
+        ("a.txt", "\f".join(_HEADED), "a", _RUN_ON, {"running_heads": 10}),
+        ("a.txt", "".join(f"{page}\n            {n}\n\n" for n, page in enumerate(_HEADED, 1)),
+         "Report of the Weir Board Volume 12", f"Report of the Weir Board Volume 12 {_RUN_ON}", {"running_heads": 28}),
+        *(("a.docx", word_of(place.format(word_run("H"), word_run("arbours"))), "a", "Harbours", {})
+          for place in (_OF_FRAME, _OF_BOX)),
+        ("a.docx", word_of(_ROWS), "a", "Oak", {"hidden_words": 1}),
+        ("a.docx", word_of(f"<w:p><w:pPr><w:pStyle w:val='Own'/></w:pPr>{word_run('Weirs')}</w:p>", _STYLED), "Weirs",
+         "Weirs", {}),
+        ("a.docx", word_of(f"<w:p>{word_run('Oak &#xD83D;&#xDE00;&#1;elm')}</w:p>"), "a", "Oak \U0001f600 elm", {}),
+        *(("a.docx", _with_chunk(chunk), "a", "Oak Elm", {}) for chunk in (
+            b"<html><body><p>Elm</p></body></html>", word_of(f"<w:p>{word_run('Elm')}</w:p>"),
+            b"MIME-Version: 1.0\nContent-Type: text/html\n\n<p>Elm</p>")),
+        ("a.md", "\n---\ntitle: Weirs\n---\n\nOak.", "Weirs", "Oak.", {}),
+        ("a.mdx", "Oak {/* a remark */}elm.", "a", "Oak elm.", {"comment_words": 4}),
+        ("a.md", "Oak %%a remark\nof two lines%% elm.", "a", "Oak elm.", {"comment_words": 5}),
+        ("a.md", "A [ten]{.deletion author=V} toll.[why?]{.comment-start id=0}[]{.comment-end id=0}", "a", "A toll.",
+         {"deleted_words": 2, "comment_words": 4}),
+        ("a.tex", latex(r"A \nomenclature{Q}{flow} and \oak{x}{elm}."), "a", "A Q flow and x elm.", {}),
     ],
 )  # fmt: skip
 def test_the_title_and_the_text(name: str, data: str | bytes, title: str, text: str, left_out: dict[str, int]) -> None:
