@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ctypes import POINTER, c_float, c_ushort, cast, create_string_buffer
 from dataclasses import dataclass, field, replace
 from functools import partial
+from html import unescape
 from itertools import islice, pairwise
 from typing import Any, TypeAlias
 
@@ -21,7 +22,14 @@ from engine.readers import left_out as reasons
 from engine.readers import pdf_layout
 from engine.readers.blocks import n_lost
 from engine.readers.fields import authors_of, case_fields, case_name
-from engine.readers.pdf_headings import HeadingLines, OutlineEntry, by_outline, by_type, with_unnumbered
+from engine.readers.pdf_headings import (
+    HeadingLines,
+    OutlineEntry,
+    by_outline,
+    by_type,
+    title_behind_cover,
+    with_unnumbered,
+)
 from engine.readers.pdf_lines import Line, PageLines, lines_of
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large, vocabulary
 from engine.text.document import SCANNED_PAGES, Document, MetadataValue, assemble, is_made_up_title
@@ -233,6 +241,7 @@ _BETWEEN_WORDS = re.compile(  # hyphens of pdfium, private signs, letters from r
     "[\ufffe\x02\u00ad\ue000-\uf8ff\U000f0000-\U0010ffff\u0590-\u08ff\ufb1d-\ufeff]|(?<=[^\\W\\d_])(?=\\d)|(?<=\\d)(?=[^\\W\\d_])"
 )
 _DOUBLED = re.compile("([\U00010000-\U0010ffff])\\1")  # by a font that maps a sign to itself twice
+_OF_WINDOWS = re.compile("[\x80-\x9f]")
 _NO_TITLE = re.compile(r"microsoft |\S+$", re.IGNORECASE)
 
 
@@ -300,8 +309,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     declared = extract.properties.get("Title", "").strip()
     first_page = _first_page(unnumbered)
     case = case_name(first_page)
-    if case:
-        declared = case
+    declared = case or title_behind_cover(lines) or declared
     return assemble(
         flow.text,
         flow.headings,
@@ -312,6 +320,12 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         pages=flow.pages(extract.n_pages),
         left_out=left_out,
     )
+
+
+def _properties(pdf: pypdfium2.PdfDocument) -> dict[str, str]:
+    """The properties of a file, without the entities and the codes of Windows that some publishers write."""
+    raw = pdf.get_metadata_dict(skip_empty=True)
+    return {name: unescape(_OF_WINDOWS.sub(lambda sign: f"&#{ord(sign[0])};", value)) for name, value in raw.items()}
 
 
 def _first_page(lines: Sequence[Line]) -> str:
@@ -381,7 +395,7 @@ def _extract(data: bytes) -> _Extract:
     try:
         if pdf.get_formtype() != pdfium.FORMTYPE_NONE:
             pdf.init_forms()  # before a page is loaded
-        extract = _Extract(n_pages=len(pdf), properties=pdf.get_metadata_dict(skip_empty=True))
+        extract = _Extract(n_pages=len(pdf), properties=_properties(pdf))
         if extract.n_pages > _MAX_PAGES:
             raise DocumentError(f"it has {extract.n_pages:,} pages, the limit is {_MAX_PAGES:,}; split it")
         size = 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TypeAlias
 
-from engine.readers.pdf_layout import body_size, pitch_of
+from engine.readers.pdf_layout import body_size, joined, pitch_of
 from engine.readers.pdf_lines import Line, without_note_marks
 from engine.text.headings import (
     LineKind,
@@ -42,6 +42,15 @@ _FILED = re.compile(
     r"|(?:not )?for publication|approved|do not (?:cite|publish))\b.{0,40}$",
     re.IGNORECASE,
 )  # stamps
+_COVER = re.compile(
+    r"downloaded (?:by|from)|download date|(?:original|suggested) citation|cit(?:ation for|e) (?:the |this )?"
+    r"(?:published|article|version|paper|item)|document version|manuscript draft|stable url|reprint from"
+    r"|author[\u2019']?s? (?:produced|accepted|final|manuscript|version)|accepted (?:version|manuscript)"
+    r"|version of record|link to publication|permanent .{0,8}(?:url|link)|repository|terms of use|hal id"
+    r"|brought to you by",
+    re.IGNORECASE,
+)  # on the page that a repository or a publisher puts before a paper
+_COVERED_PAGES, _LINES_OF_TITLE, _LEAST_COVERED = 3, 5, 4  # pages behind a cover; lines, and words, of a title there
 _PRIVATE_USE = re.compile(r"[\ue000-\uf8ff]")
 _OPENING = "\"'\u201c\u2018\u00ab(\u00a7[\u00bf\u00a1"
 _SHARE_IN_WORDS = 0.5
@@ -154,6 +163,28 @@ def by_type(lines: Sequence[Line]) -> tuple[str, list[HeadingLines]]:
         for group, level in zip(groups, levels, strict=True)
     ]
     return (without_note_marks(_text(lines, title)) if title else ""), headings
+
+
+def title_behind_cover(lines: Sequence[Line]) -> str:
+    """The title that is on the cover page of a repository or a publisher, and again on a page behind; "" without."""
+    cover = " ".join(line.text for line in lines if line.page == 0)
+    if not _COVER.search(cover):
+        return ""
+    seen = _key(cover)
+    found: list[tuple[float, bool, str]] = []
+    for page in range(1, _COVERED_PAGES + 1):
+        top = [line for line in lines if line.page == page][: 4 * _TOP_LINES]
+        for first, line in enumerate(top):
+            text = line.text
+            for following in top[first + 1 : first + _LINES_OF_TITLE]:
+                longer = joined(text, following.text, frozenset())
+                if following.size != line.size or _key(longer) not in seen:
+                    break
+                text = longer
+            is_title = not text[0].islower() and ". " not in text and len(text) <= _MAX_CHARS and text[-1] not in ",;"
+            if is_title and len(_WORD.findall(text)) >= _LEAST_COVERED and _key(text) in seen:
+                found.append((line.size, line.is_bold, text.rstrip(".*")))
+    return max(found, key=lambda title: title[:2])[2] if found else ""  # the first of those in the largest type
 
 
 def _groups(lines: Sequence[Line], size: float) -> Iterator[range]:

@@ -8,7 +8,7 @@ import pytest
 from engine.errors import DocumentError
 from engine.readers.fields import authors_of
 from engine.readers.pdf import read
-from tests.readers.made import MakePdf, Print
+from tests.readers.made import MakePdf, Print, pdf_bytes
 from tests.readers.made_pdf import HELVETICA, pdf_of_contents, stream
 
 FIRST, LINE = "The text of a narrow column in a print", "a full line of a narrow column in print"
@@ -353,10 +353,30 @@ def test_the_caption_of_a_court_paper_has_two_columns(
 
 
 @pytest.mark.parametrize("title", ["Full page fax print", "No Job Name", "PII: S0024-3795(99)00123-4", "TITLE OF PAPER",
-                                   "LaTeX Article Template", "Survey - Google Docs", "Layout 1"])  # fmt: skip
+                                   "LaTeX Article Template", "Survey - Google Docs", "Layout 1",
+                                   "Opmaak 1"])  # fmt: skip
 def test_a_title_that_a_program_made_up_is_no_title(make_pdf: MakePdf, title: str) -> None:
     page: list[Print] = [("Survey of the Lower Tarn", 100, 740, 16, True), *printed(prose(1), 72, 700)]
     assert read(make_pdf([page], title=title), "a", "a.pdf").title == "Survey of the Lower Tarn"
+
+
+def test_the_title_behind_a_cover_page_is_taken() -> None:
+    title = ["Points, Weirs and Gates: Partly Rising and Non\u00ad", "Rising Walls of the Tarn"]
+    cover = ["This article was downloaded by: Rice Library", "River Papers", *title, "Ana Loy"]
+    pages = [[*printed(cover[:1], 72, 740), *printed(cover[1:], 72, 700, 18), *printed(prose(1), 72, 560)],
+             [*printed(prose(2, 2), 72, 740), *printed(title, 72, 700, 14), *printed(prose(3), 72, 640)]]  # fmt: skip
+    wanted = "Points, Weirs and Gates: Partly Rising and Non-Rising Walls of the Tarn"
+    assert read(pdf_bytes(pages, title="River Papers 10.1080"), "a", "a.pdf").title == wanted
+    pages[0][0] = ("Number 7 of these papers", *pages[0][0][1:])
+    assert read(pdf_bytes(pages), "a", "a.pdf").title != wanted
+
+
+def test_entities_in_a_title_are_letters(make_pdf: MakePdf) -> None:
+    pages = [printed(prose(1), 72, 700)]
+    assert (
+        read(make_pdf(pages, title="Short&#8208;term weirs &amp; gates"), "a", "a.pdf").title
+        == "Short\u2010term weirs & gates"
+    )
 
 
 @pytest.mark.parametrize("name", ["Administrator", "Microsoft Office User", "vane01", "pdfTeX", "(anonymous)", "HP"])
