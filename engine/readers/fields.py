@@ -178,7 +178,11 @@ _META_FIELDS = {
 }
 _META_OF_THE_SITE = re.compile(
     r"viewport|robots|googlebot|generator|theme-color|color-scheme|referrer|rating|format-detection"
-    r"|apple-|msapplication|twitter:|og:|fb:|csrf|.*verification|.*verify"
+    r"|octolytics|route-|hostname|apple-|msapplication|twitter:|og:|fb:|csrf|.*verification|.*verify"
+)
+_VOCABULARY = re.compile(r"citation_|dc(?:terms)?[.:]|prism\.|eprints\.|bepress_|wkhealth_")
+_OF_A_PROGRAM = re.compile(  # an address, a key or a switch
+    r"(?:true|false|(?:en|dis)abled?|none|null)$|(?:https?:)?/|(?=\S*\d)\S{24,}$|\{", re.IGNORECASE
 )
 
 
@@ -188,7 +192,8 @@ def fields_of_page(root: _Element) -> dict[str, MetadataValue]:
     for meta in root.iterfind(".//head/meta"):
         name = (meta.get("name") or meta.get("property") or "").lower()
         content = (meta.get("content") or "").strip()
-        if name and content and not _META_OF_THE_SITE.match(name):
+        is_of_page = name in _META_FIELDS or _VOCABULARY.match(name) or not _OF_A_PROGRAM.match(content)
+        if name and content and is_of_page and not _META_OF_THE_SITE.match(name):
             found.setdefault(_META_FIELDS.get(name, name), []).append(content)
     metadata: dict[str, MetadataValue] = {}
     metadata |= dated(found.pop("date", [""])[0])
@@ -196,6 +201,8 @@ def fields_of_page(root: _Element) -> dict[str, MetadataValue]:
         found["authors"] = names
     if len(found.get("authors", ())) == 1:
         found["authors"] = split_names(found["authors"][0])
+    if "authors" in found:
+        found["authors"] = [*dict.fromkeys(name.strip(" ;,") for name in found["authors"])]
     for field, values in found.items():
         metadata[field] = list(values) if field == "authors" or len(values) > 1 else typed_scalar(values[0])
     if language := root.get("lang"):

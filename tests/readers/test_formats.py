@@ -244,6 +244,13 @@ def test_a_row_of_very_many_cells_is_read() -> None:
          "On Silt", "On Silt Ann Vane Goole", {"authors": ["Ann Vane"], "date": "2020-05-06", "year": 2020}),
         ("a.html", page("<p>It pays.<span style='mso-element:comment'>[1]</span></p><div style='mso-element:comment-"
                         "list'><p>Why?</p></div>"), "The page", "It pays.", {"left_out_comment_words": 2}),
+        ("a.html", page("<p>It pays.", "<title>Locks</title><meta name='docket' content='12-34'>"
+                        "<meta name='dc.source' content='https://a.org/1'><meta name='browser' content='https://a.org'>"
+                        "<meta name='nonce' content='9beafb3dc746549808aa21854efc79a6'><meta name='on' content='true'>"
+                        "<meta name='citation_author' content='Li, Bo'>"
+                        "<meta name='citation_author' content='Li, Bo;'>"),
+         "Locks", "It pays.", {"docket": "12-34", "dc.source": "https://a.org/1", "authors": ["Li, Bo"], "on": None,
+                               "nonce": None, "browser": None}),
         ("a.md", b"+++\ntitle = 'Locks'\ndate = 2021-07-09\n+++\nText.", "Locks", "Text.", {"date": "2021-07-09"}),
         ("a.xml", b"<article><front><article-meta><title-group><article-title>T</article-title></title-group>"
          b"<funding-group><award-group><funding-source><institution-id>7"
