@@ -506,6 +506,8 @@ class _Walk:
     def _flush(self) -> None:
         text = "".join(self._buffer)
         self._buffer, self._is_apart, self._raised = [], False, []
+        if not text or text.isspace():
+            return
         if self._verbatim:
             text = joined_words(text.replace(_BREAK, "\n").replace("\f", "\n"))
         else:

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from itertools import chain, pairwise
 
@@ -336,16 +336,17 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
     metadata = _metadata(root)
     _write_attributes(root)
     _mend_numbers(root)
+    elements = [*root.iter(etree.Element)]  # held: lxml would make their objects again for each use
     for element in root.iter("{*}content", "{*}chapeau", "{*}continuation", "{*}note"):
         if local_name(element) == "note" and element.get("type") in ("footnote", "endnote"):  # of USLM
             element.tag = "footnote"
         elif local_name(element) != "note" and (element.text or "").strip():
             element.tag = "text"
-    worded = set(filter(_has_words, root.iter(etree.Element)))
-    notes = [one for one in root.iter(etree.Element) if local_name(one) in _NOTES]
+    worded = set(filter(_has_words, elements))
+    notes = [one for one in elements if local_name(one) in _NOTES]
     mixed = {local_name(one) for note in notes for one in [*filter(worded.__contains__, note.iterancestors())][-1:]}
     markup.lift(root, _NOTES, _PARAGRAPHS | (mixed - _CELLS))
-    markup.join_numbers([one for one in root.iter(etree.Element) if local_name(one) in _NUMBERS], _HEADINGS)
+    markup.join_numbers([one for one in elements if local_name(one) in _NUMBERS], _HEADINGS)
     is_listed = name in ("PubmedArticle", "PubmedBookArticle", "MedlineCitation", "entry")
     if used is None or local_name(used) == "frbrname" or is_listed:
         blocks.add(title)
@@ -375,7 +376,8 @@ def _make_uniform(root: Element) -> None:
 
 def _has_words(element: Element) -> bool:
     """Whether an element has text of its own, beside that of its parts."""
-    return any((text or "").strip() for text in (element.text, *(child.tail for child in element)))
+    texts = (element.text, *[child.tail for child in element])
+    return any([text and not text.isspace() for text in texts])
 
 
 def _has_sentences(root: Element) -> bool:
@@ -481,8 +483,12 @@ def _write_attributes(root: Element) -> None:
         if paragraph.get("hangText"):
             paragraph.text = f"{paragraph.get('hangText')} {(paragraph.text or '').lstrip()}"
     _mark_lists(root)
-    titled = {one.get("anchor") or markup.attributes(one).get("id"): one.find("{*}title") for one in root.iter("{*}*")}
-    for reference in root.iter("{*}xref", "{*}relref", "{*}contact", "{*}eref"):
+    references = [*root.iter("{*}xref", "{*}relref", "{*}contact", "{*}eref")]
+    titled = {
+        one.get("anchor") or markup.attributes(one).get("id"): one.find("{*}title")
+        for one in (root.iter("{*}*") if references else ())
+    }
+    for reference in references:
         target, shown = reference.get("target") or reference.get("linkend"), reference.get("derivedContent")
         is_whole = shown and (reference.get("format") == "counter" or " " in shown)
         shown = (
@@ -552,7 +558,7 @@ def _tags(root: Element) -> tuple[frozenset[str], frozenset[str]]:
         names = [*map(local_name, children)]
         (inside if is_inside else alone).update(names)
         apart.update(a for a, b, child in zip(names, names[1:], children, strict=False) if a == b and not child.tail)
-        todo += [(child, is_inside and local_name(child) not in _BLOCKS) for child in children]
+        todo += [(child, is_inside and name not in _BLOCKS) for child, name in zip(children, names, strict=True)]
     blocks = {tag for tag, n_alone in alone.items() if tag not in _INLINE and n_alone > 4 * inside[tag]} | _BLOCKS
     return frozenset(blocks), frozenset(apart - _LOOKS)
 
@@ -566,6 +572,7 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         if local_name(a) in _HEADINGS and a.getparent() is not None and a.getparent() is not root
     } - _WITHOUT_LEVEL
 
+    @cache
     def heading(element: Element) -> HeadingMark | None:
         if local_name(element) not in _HEADINGS or (parent := element.getparent()) is None:
             return None
