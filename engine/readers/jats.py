@@ -18,6 +18,7 @@ from engine.text.document import KIND, Document, MetadataValue, Scalar
 _REASONS = {
     **markup.MARKED,
     **dict.fromkeys(["graphic", "inline-graphic", "media"], reasons.FIGURES),
+    **dict.fromkeys(["toc", "toc-group", "index", "index-group"], reasons.CONTENTS),
     **dict.fromkeys(["object-id", "permissions", "counts", "journal-meta"], reasons.FRONT_MATTER),
 }
 _BOOK_PARTS = frozenset([

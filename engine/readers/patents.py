@@ -156,7 +156,11 @@ _CAPITAL = re.compile("(?<=[a-z])(?=[A-Z])")
 _CLAIMS = frozenset([*_TEXT["Claims"], *_TEXT["Amended claims"]])
 _NOTES = frozenset(["footnote", "fn"])
 _HEADED = ("H", "heading", "CLM-heading")
-_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)$")
+_DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)$")
+_OF_ST96 = {  # names that are others in ST.36
+    "patent-publication-identification": "document-id", "ip-office-code": "country", "publication-number": "doc-number",
+    "patent-document-kind-code": "kind", "publication-date": "date",
+}  # fmt: skip
 ROOTS = (
     "us-patent-grant", "us-patent-application", "ep-patent-document",
     "patent-document", "wo-patent-document", "exchange-document", "fulltext-document",  # ST.36, OPS
@@ -199,7 +203,8 @@ def has_bibliography(root: Element) -> bool:
     """Whether a tree has bibliographic data and a text as patents of ST.36 have, whatever the name of its root."""
     if "ST96" in root.tag:  # of the WIPO, whose names are those of ST.36 without hyphens
         for element in root.iter(etree.Element):
-            element.tag = _CAPITAL.sub("-", local_name(element)).lower()
+            tag = _CAPITAL.sub("-", local_name(element).replace("IPO", "IpO")).lower()
+            element.tag = _OF_ST96.get(tag, tag)
             element.set("num", markup.attributes(element).get("pNumber", ""))
     for body in root.findall("{*}application-body"):  # of the WIPO, around the text
         root.extend([*body])
@@ -363,7 +368,11 @@ class _Bibliography:
         return (
             _joined(published, ("country", "doc-number", "kind"))
             or "".join(words(next(iter(self._all(tag)), None)) for tag in ("B190", "B110", "B130"))
-            or (f"US{_joined(own, ('doc-number', 'kind-code'))}" if own is not None else "")
+            or (
+                f"{_joined(own, ('country',)) or 'US'}{_joined(own, ('doc-number', 'kind', 'kind-code'))}"
+                if own is not None
+                else ""
+            )
         )
 
     def date(self) -> str:
@@ -371,7 +380,7 @@ class _Bibliography:
         dates = (date for element in self._all("B140") for date in element.iter("{*}date", "{*}DATE"))
         return (
             own
-            or self._first("publication-reference//{*}date", "document-id/{*}document-date")
+            or self._first("publication-reference//{*}date", "document-id/{*}document-date", "document-id/{*}date")
             or words(next(dates, None))
         )
 

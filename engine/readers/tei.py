@@ -131,8 +131,8 @@ _BLOCKS = frozenset([
     "titlePart", "trailer",
 ])  # fmt: skip
 _WORDS = frozenset([
-    "addrLine", "author", "biblScope", "date", "forename", "label", "orgName", "placeName", "publisher", "pubPlace",
-    "s", "seg", "surname", "title", "w",
+    "addrLine", "author", "biblScope", "date", "forename", "gramGrp", "gloss", "hyph", "lbl", "label", "orgName",
+    "orth", "placeName", "pos", "pron", "publisher", "pubPlace", "s", "seg", "surname", "title", "usg", "w",
 ])  # fmt: skip
 _GRAMMAR = Grammar(
     blocks=_BLOCKS,

@@ -51,7 +51,7 @@ _INLINE = _LOOKS | frozenset([
 ])  # fmt: skip
 _CAPTIONED = frozenset([
     "author", "person", "address", "table", "figure", "fig", "example", "equation", "procedure", "tip", "warning",
-    "caution", "important", "note",
+    "caution", "important", "note", "tbl",
 ])  # fmt: skip
 _WITHOUT_LEVEL = _CAPTIONED | {"title-group", "info"}
 _BREAKS = frozenset(["br", "eol", "eop", "lb", "line-break", "vspace"])
@@ -86,13 +86,24 @@ _ATOM = {
 }  # fmt: skip
 _GIVEN, _FAMILY = ("forename", "firstname", "givenname", "given-name"), ("lastname", "familyname", "surname")
 _WHOLE = ("personname", "name", "collectivename", "orgname", "organization")
-_OF_AUTHORS = _FRONTS | {"authorgroup", "author-group", "authorlist", "article", "entry", "articleinfo", "bookinfo"}
+_OF_AUTHORS = _FRONTS | {
+    "authors",
+    "authorgroup",
+    "author-group",
+    "authorlist",
+    "article",
+    "entry",
+    "articleinfo",
+    "bookinfo",
+}
 _TITLES = ("official-title", "longtitle", "doctitle", "shorttitle", "articletitle", "dc-title", "langue", "subject")
 _TITLE = re.compile(  # of any other name
-    "(?!sub|section|short|alt|run|journal|series|part|chapter|j_)[a-z_]+[-_]?title$|tit(?:ulo|olo|re|el)$"
+    "(?!sub|section|secondary|tertiary|short|alt|run|journal|series|part|chapter|j_)[a-z_]+[-_]?title$|tit(?:ulo|olo|re|el)$"
 )
-_PLACES_OF_TITLES = ("titleinfo/{*}title", "titlestmt/{*}title", "title-wrap/{*}full")
-_DATE = re.compile("(?!access|modif|revis|expir|build|valid|end|start).*(?:date|dated|created|issued|published)$")
+_PLACES_OF_TITLES = (
+    "titleinfo/{*}title", "titlestmt/{*}title", "title-wrap/{*}full", "titles/{*}title", "fm/{*}bibl/{*}title",
+)  # fmt: skip
+_DATE = re.compile("(?!access|modif|revis|expir|build|valid|end|start).*(?:dates?|dated|created|issued|published)$")
 _SUP = re.compile("sup", re.IGNORECASE)
 _MARKUP = re.compile(r"</(?:p|b|i|em|strong|div|span|h[1-6]|li|su[bp]|a)>|<(?:br|p)\s*/?>", re.IGNORECASE)
 _HTML = etree.HTMLParser(encoding="utf-8")
@@ -101,6 +112,10 @@ _ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urls
 _WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]|[^\s\u0e00-\u0eff\u3040-\u9fff]+")  # a letter where no blanks are
 _LEAST_WORDS = 3  # of an element with text of its own
 _SHARE_OF_SENTENCES = 0.3  # of all words are in such elements
+_OF_BMC = {
+    "art": "art", "au": "author", "aug": "authorgroup", "snm": "surname", "fnm": "forename", "st": "heading",
+    "tblbdy": "table", "r": "tr", "c": "td", "refgrp": "references", "it": "italic",
+}  # fmt: skip
 _READERS: dict[str, Callable[[Element, str, str], Document]] = {
     "article": jats.read_tree,
     "TEI": tei.read_tree,
@@ -150,7 +165,7 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
     if parts := _entries(root) or _members(root):
         read = _read_bioc if local_name(root) == "collection" else _read_any
         readers = (partial(read, part, doc_id, source) for part in parts)
-        return several(readers, doc_id, source, ("id",)) if len(parts) > 1 else next(readers)()
+        return several(readers, doc_id, source, _OWN_IDS) if len(parts) > 1 else next(readers)()
     if found := [one for one in (root, *root.iterchildren(etree.Element)) if patents.has_bibliography(one)]:
         readers = (partial(patents.read_tree, part, doc_id, source) for part in found)
         return several(readers, doc_id, source, _OWN_IDS) if len(found) > 1 else next(readers)()
@@ -186,6 +201,8 @@ def _entries(root: Element) -> list[Element]:
 def _members(root: Element) -> list[Element]:
     """The documents in an element that is named after them: "modsCollection", "MedlineCitationSet", "items"."""
     members = list(root.iterchildren(etree.Element))
+    if len(members) == 1 and local_name(root) == "xml":  # of EndNote
+        return _members(members[0])
     name = _SET.sub("", local_name(root)).lower()
     is_set = len(members) > 1 and name not in _BLOCKS | _DIVISIONS
     return members if is_set and all(local_name(one).lower() == name for one in members) else []
@@ -347,12 +364,15 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
     mixed = {local_name(one) for note in notes for one in [*filter(worded.__contains__, note.iterancestors())][-1:]}
     markup.lift(root, _NOTES, _PARAGRAPHS | (mixed - _CELLS))
     markup.join_numbers([one for one in elements if local_name(one) in _NUMBERS], _HEADINGS)
-    is_listed = name in ("PubmedArticle", "PubmedBookArticle", "MedlineCitation", "entry")
-    if used is None or local_name(used) == "frbrname" or is_listed:
+    is_listed = name in ("PubmedArticle", "PubmedBookArticle", "MedlineCitation", "entry", "art") or (
+        name == "record" and root.find("{*}titles") is not None  # of EndNote
+    )
+    if used is None or local_name(used).startswith("frbr") or is_listed:
         blocks.add(title)
     parts = [root]
     if is_listed:
-        parts = [*root.iter("{*}abstract", "{*}otherabstract", "{*}summary", "{*}content")]
+        tags = ("abstract", "otherabstract", "summary", "content", "abs", "bdy", "bm")
+        parts = [*root.iter(*(f"{{*}}{tag}" for tag in tags))]
         markup.leave_outside(root, [used, *parts], reasons.FRONT_MATTER, blocks)
     for part in parts:
         write(part, _grammar(part, used), blocks)
@@ -361,10 +381,13 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
 
 def _make_uniform(root: Element) -> None:
     """Write names in small letters, whose case differs between formats, and text with tags as elements."""
+    is_of_bmc = local_name(root) == "art" and root.find("fm") is not None
+    for middle in root.iterfind("fm//mnm") if is_of_bmc else ():
+        markup.join_blocks(middle.getparent().find("fnm"), middle)
     for element in [*root.iter(etree.Element)]:
         name = local_name(element)
-        is_note = name == "NOTE"  # of Formex: a footnote
-        element.tag = element.tag[: -len(name)] + ("footnote" if is_note else name.lower())
+        small = _OF_BMC.get(name, name) if is_of_bmc else name.lower()
+        element.tag = element.tag[: -len(name)] + ("footnote" if name == "NOTE" else small)  # a footnote of Formex
         text = element.text or ""
         is_html = _MARKUP.search(text) or (element.get("type") == "html" and text.strip())
         page = etree.HTML(text.encode(), _HTML) if is_html and not len(element) and name not in _VERBATIM else None
@@ -393,6 +416,9 @@ def _has_sentences(root: Element) -> bool:
 
 def _title(root: Element) -> tuple[str, Element | None]:
     """The title, and the element that holds it."""
+    for name in root.iter("{*}frbralias"):
+        if "title" in (name.get("name") or "").lower() and name.get("value"):
+            return name.get("value"), name
     first = next(root.iterchildren(etree.Element), None)
     places = [place for place in (root.find("{*}front"), root, first) if place is not None]
     candidates = [
@@ -620,7 +646,8 @@ def _left_out(element: Element, heading: Callable[[Element], HeadingMark | None]
     if tag == "page" and not len(element) and (element.tail or "").strip():  # of print, inside of a text
         return reasons.RUNNING_HEADS
     reason = _REASONS.get(tag)
-    return None if reason == reasons.FIGURES and words(element) else reason
+    is_text = (reason == reasons.FIGURES and words(element)) or (tag == "style" and element.get("face"))  # of EndNote
+    return None if is_text else reason
 
 
 def _is_raised(element: Element) -> bool:

@@ -246,9 +246,16 @@ PA1  (a) a pump.
 
 
 _ST96 = """<p:PatentPublication xmlns:p="http://www.wipo.int/standards/XMLSchema/ST96/Patent"><p:BibliographicData>
-<p:InventionTitle>Pump</p:InventionTitle></p:BibliographicData><p:Description><p:P p:pNumber="0001">It lifts.</p:P>
+<p:PatentPublicationIdentification><p:IPOfficeCode>CA</p:IPOfficeCode><p:PublicationNumber>20</p:PublicationNumber>
+<p:PatentDocumentKindCode>C</p:PatentDocumentKindCode><p:PublicationDate>2001-02-03</p:PublicationDate>
+</p:PatentPublicationIdentification><p:InventionTitle>Pump</p:InventionTitle></p:BibliographicData>
+<p:Description><p:P p:pNumber="0001">It lifts.</p:P>
 </p:Description><p:Claims><p:Claim><p:ClaimNumber>1</p:ClaimNumber><p:ClaimText>A pump.</p:ClaimText></p:Claim>
 </p:Claims></p:PatentPublication>"""
+_BMC = """<art><ui>1</ui><fm><bibl><title><p>Silt</p></title><aug><au><snm>Vane</snm><mnm>B</mnm><fnm>Ann</fnm></au>
+</aug></bibl></fm><bdy><sec><st><p>Gates</p></st><p>They leak<sup>1</sup>, and the keeper mends them.</p><tbl>
+<tblbdy><r><c><p>Lock</p></c><c><p>3</p></c></r></tblbdy></tbl></sec></bdy><bm><ack><p>Thanks.</p></ack><refgrp><bibl><title><p>Old</p></title></bibl></refgrp>
+</bm></art>"""
 _WO = """<wo-published-application lang="en"><wo-bibliographic-data><invention-title>Pump</invention-title>
 </wo-bibliographic-data><application-body><description><p>It lifts.</p></description><claims><claim><claim-text>A pump.
 </claim-text></claim></claims></application-body></wo-published-application>"""
@@ -260,7 +267,17 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
 @pytest.mark.parametrize(
     ("name", "data", "title", "present", "fields"),
     [
-        ("a.xml", _ST96, "Pump", ["Description\n\nIt lifts.", "Claims\n\n1. A pump."], {}),
+        ("a.xml", _BMC, "Silt", ["Gates\n\nThey leak^1, and the keeper mends them.", "Lock | 3", "Thanks."],
+         {"authors": ["Ann B Vane"], "left_out_references": 1, "left_out_front_matter_words": 4}),
+        ("a.xml", "<xml><records><record><contributors><authors><author><style face='normal'>Ann Vane</style></author>"
+                  "</authors></contributors><titles><title><style face='normal'>Silt</style></title><secondary-title>J"
+                  "</secondary-title></titles><dates><year>2019</year></dates><abstract><style face='normal'>It fills "
+                  "the locks.</style></abstract></record></records></xml>", "Silt", ["Abstract\n\nIt fills the locks."],
+         {"authors": ["Ann Vane"], "year": 2019}),
+        ("a.xml", "<akomaNtoso><act><meta><FRBRalias value='Locks Act' name='title'/></meta><preface><longTitle><p>To "
+                  "provide for locks.</p></longTitle></preface></act></akomaNtoso>", "Locks Act", ["To provide"], {}),
+        ("a.xml", _ST96, "Pump", ["Description\n\nIt lifts.", "Claims\n\n1. A pump."],
+         {"number": "CA20C", "date": "2001-02-03"}),
         ("a.xml", _WO, "Pump", ["Description\n\nIt lifts.", "Claims\n\n1. A pump."], {}),
         ("a.xml", _REISSUE, "Pump", ["Description\n\nIt lifts."], {"left_out_deleted_words": 3}),
         ("a.xml", _JUDGMENT, "Harbour Trust v Lime", ["1. The lease is void.\n\nA note on leases."],
@@ -338,7 +355,8 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
         ("a.xml", "<doc><absatz>Die Aale leben <fett>hier</fett> gern.</absatz><absatz>Otter auch.</absatz></doc>", "a",
          ["Die Aale leben hier gern.\n\nOtter auch."], {}),
     ],
-    ids=["st96", "wipo", "reissue", "judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps",
+    ids=["bmc", "endnote", "alias",
+         "st96", "wipo", "reissue", "judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps",
          "canceled", "elsevier", "springer", "pubmed", "book", "dita", "docbook", "draft", "standard",
          "spanish", "inid", "google", "docdb", "letters", "lease", "award", "fiction", "unknown"],
 )  # fmt: skip

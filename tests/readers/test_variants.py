@@ -851,3 +851,27 @@ def test_tex_between_delimiters_is_written_as_text(name: str, page: str) -> None
     text = " ".join(document.text.split())
     assert text.endswith(r"Let x^2 + α be a/b, n; \(foo\) \(y\) costs $$5, $$6.")
     assert "left_out_unexplained_words" not in document.metadata
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "text", "left_out"),
+    [
+        ("a.tei", tei("<entry><form><orth>sill</orth><pron>sɪl</pron></form><pos>noun</pos></entry>"), 
+         "sill sɪl noun", {}),
+        ("a.xml", "<book><book-body><toc><toc-entry>Gates 1</toc-entry></toc><book-part><book-part-meta><title-group>"
+                  "<title>Gates</title></title-group></book-part-meta><body><p>Oak.</p></body></book-part></book-body>"
+                  "<book-back><index><index-entry>oak</index-entry></index></book-back></book>", "Gates Oak.",
+         {"contents_words": 3}),
+    ],
+    ids=["a dictionary", "contents of a book"],
+)  # fmt: skip
+def test_parts_of_entries_and_of_books(name: str, data: str, text: str, left_out: Mapping[str, int]) -> None:
+    document = document_of(name, data)
+    assert (" ".join(document.text.split()), document.left_out) == (text, left_out)
+
+
+def test_citations_of_pubmed_are_named_by_their_numbers() -> None:
+    one = "<PubmedArticle><PMID>{}</PMID><ArticleTitle>Eels</ArticleTitle><Abstract><AbstractText>They hide."
+    articles = [f"{one.format(number)}</AbstractText></Abstract></PubmedArticle>" for number in (31, 32)]
+    found = documents_of("a.xml", f"<PubmedArticleSet>{''.join(articles)}</PubmedArticleSet>")
+    assert [document.doc_id for document in found] == ["a.xml#31", "a.xml#32"]
