@@ -266,7 +266,9 @@ class Index:
             check_fields(self.snapshot, request.where)
         if request.before is not None and self.n_documents:
             dates, _ = cut_off(request.before)
-            if not any(map(self.snapshot.has_field, dates)):
+            if len(dates) == 1:
+                check_key(self.snapshot, dates[0])
+            elif not any(map(self.snapshot.has_field, dates)):
                 raise QueryError(f"no document has a date: a field {', '.join(dates)}; leave out before")
         if request.one_per is not None:
             check_key(self.snapshot, request.one_per)

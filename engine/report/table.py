@@ -118,7 +118,7 @@ def floor_note(result: Result) -> str:
 def reach_note(floor: Floor | None, nothing_stands_out: bool, scores: Sequence[float]) -> str:
     """The note of `floor_note` for hits with some scores."""
     if floor is None:
-        reasons = "too few documents, a run of longmatch index that has not ended, or not the default score"
+        reasons = "too few documents, an unfinished longmatch index, or not the default score of similar documents"
         return f"scores of unrelated documents are not known: {reasons}"
     reach = f"unrelated documents of this index reach {floor.p99:.2f}"
     if nothing_stands_out:

@@ -181,6 +181,9 @@ class Document(Deferred):
         return ", ".join(filter(None, pins))
 
 
+NO_NAME = "an empty name, as of an unset variable; name a file or folder"  # it is not the folder of the process
+
+
 @dataclass(frozen=True, slots=True)
 class Unreadable:
     """A document that could not be read, and why; a bulk job records it and goes on."""

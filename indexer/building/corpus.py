@@ -36,7 +36,7 @@ from engine.readers.fields import USUAL, Fields
 from engine.readers.latex_source import is_fragment
 from engine.readers.reader import included_files
 from engine.store.catalog import holds_index, is_manifest
-from engine.text.document import Document, MetadataValue
+from engine.text.document import NO_NAME, Document, MetadataValue
 from indexer.reading.reader import (
     OCR_DIGEST,
     OCR_LANGUAGE,
@@ -388,6 +388,8 @@ def _files_below(folder: Path, unsupported: dict[Path, str], parts: set[Path]) -
 
 
 def _expand(pattern: str) -> list[Path]:
+    if not pattern:
+        raise DocumentError(f"'': {NO_NAME}")
     path = Path(pattern)
     if path.exists():
         return [path]

@@ -25,7 +25,7 @@ from engine.environment import check_extra
 from engine.errors import DocumentError, QueryError, command_line
 from engine.store.catalog import holds_index, partition_folders, read_manifest
 from engine.text.cleaning import printable
-from engine.text.document import Document, Unreadable, without_gz
+from engine.text.document import NO_NAME, Document, Unreadable, without_gz
 from indexer.cli.terminal import log
 
 if TYPE_CHECKING:
@@ -94,7 +94,15 @@ TYPED = "longmatch.arguments"  # of a context: the arguments of the whole comman
 FAILED, PARTLY = 1, 3  # 0 is done, and click itself exits with 2 on wrong usage
 
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
+class _Folder(click.Path):
+    """A folder by a name that is not empty."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """The path of a name."""
+        return super().convert(value, param, ctx) if value else self.fail(NO_NAME, param, ctx)
+
+
+FOLDER = _Folder(file_okay=False, path_type=Path)
 index_argument = click.argument("index", type=FOLDER)
 
 
@@ -379,7 +387,9 @@ def missing_files(names: Sequence[str]) -> list[Unreadable]:
     for name in names:
         if name == STDIN:
             continue
-        if Path(name).is_dir():
+        if not name:
+            failures.append(Unreadable("''", NO_NAME))
+        elif Path(name).is_dir():
             is_index = holds_index(Path(name))
             hint = "search one index at a time" if is_index else f"name files in it, as {Path(name) / '*'}"
             failures.append(Unreadable(name, f"is {'an index' if is_index else 'a folder'}; {hint}"))

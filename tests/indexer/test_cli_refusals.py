@@ -11,6 +11,9 @@ from tests.commands import run
 REFUSALS: list[tuple[str, int, str]] = [
     ("index no.lm", 2, "no.lm holds no index; name what to index: longmatch index no.lm PATH..."),
     ("index no.lm --prune", 2, "--prune needs PATH"),
+    ("index {x} ''", 1, "'': an empty name, as of an unset variable; name a file or folder"),
+    ("index '' draft.md", 2, "'INDEX': an empty name"),
+    ("query {x} ''", 1, "'': an empty name"),
     ("index {x} /no/such/folder", 1, "does not exist and no file matches it"),
     ("index sub sub", 1, "is not empty and holds no index"),
     ("index {x} draft.md --read-memory much", 2, "'much' is not a size"),

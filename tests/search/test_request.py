@@ -166,7 +166,7 @@ def test_a_cut_off_can_name_another_field(folder: Path) -> None:
         result = index.search("fox river", before="priority=2000", k=50)
         assert (names(result), result.n_undated) == ([14], len(DATES) - 1)
         assert result.to_dict()["provenance"]["parameters"]["before"] == "priority=2000-01-01"
-        with pytest.raises(QueryError, match="no document has a date: a field prority;"):
+        with pytest.raises(QueryError, match="no document has the field 'prority'; did you mean"):
             index.search("fox river", before="prority=2000")
 
 
