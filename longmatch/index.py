@@ -227,9 +227,8 @@ class Index:
                 `result.query.source` is the file, or "" for a text.
             k: number of hits, 10 by default.
             offset: number of hits to skip, for pages.
-            where: metadata filter: {"year": {">=": 2019}, "venue": ["ACL", "EMNLP"]}, see
-                `engine.store.where`, or as text "year >= 2019 and venue in ('ACL', 'EMNLP')", see
-                `engine.store.where`.
+            where: metadata filter: {"year": {">=": 2019}, "venue": ["ACL", "EMNLP"]}, or as text
+                "year >= 2019 and venue in ('ACL', 'EMNLP')"; see `engine.store.where`.
             before: only documents dated before this day: "2019", "2019-06" or "2019-06-01" (or a `datetime.date`), by
                 the first of the fields date, published, publication_date, created and year that holds a date in
                 ISO format; "priority_date=2019" names another field. A year or a month counts as its last day, and

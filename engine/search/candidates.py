@@ -50,7 +50,6 @@ class CandidateLists:
     def __init__(
         self, snapshot: IndexSnapshot, generation: OpenGeneration | None = None, replica: OpenReplica | None = None
     ) -> None:
-        """Search a snapshot."""
         self.snapshot = snapshot
         self._candidate = generation
         self._replica = replica

@@ -187,7 +187,6 @@ class LocalPartition:
         replica: OpenReplica | None = None,
         scan: Scan | None = None,
     ) -> None:
-        """Search a snapshot."""
         self.snapshot = snapshot
         self.scoring = scoring
         self._neighbours = CandidateLists(snapshot, generation, replica)

@@ -91,7 +91,6 @@ class Scorer:
     def __init__(
         self, snapshot: Snapshot, scoring: evidence.Scoring, scan_chunks: int | None = None, scan: Scan | None = None
     ) -> None:
-        """Score documents of a snapshot."""
         self._snapshot = snapshot
         self._scoring = scoring
         self._scan_chunks = scan_chunks or SCAN_CHUNKS

@@ -56,7 +56,7 @@ class AnnIndex:
 
     def __init__(self, index: Any, nprobe: int = 0) -> None:  # noqa: ANN401
         """Wrap a FAISS index; `nprobe` is ignored by types that have none."""
-        self._index = index
+        self.inner = index  # of FAISS; not to be changed
         self.nprobe = nprobe
         multiply_by_blas(index.d)
 
@@ -100,7 +100,7 @@ class AnnIndex:
 
         def write_to(unfinished: Path) -> None:
             with unfinished.open("wb") as file:  # FAISS's own files hide the system's error, such as a full disk
-                faiss.write_index(self._index, faiss.PyCallbackIOWriter(file.write))  # type: ignore[attr-defined]
+                faiss.write_index(self.inner, faiss.PyCallbackIOWriter(file.write))  # type: ignore[attr-defined]
 
         return write_durably(path, write_to)
 
@@ -131,28 +131,23 @@ class AnnIndex:
     @property
     def n_lists(self) -> int:
         """Inverted lists, 0 for a type without."""
-        ivf = inverted_lists(self._index)
+        ivf = inverted_lists(self.inner)
         return int(ivf.nlist) if ivf else 0
 
     @property
     def width(self) -> int:
         """D."""
-        return int(self._index.d)
+        return int(self.inner.d)
 
     @property
     def n_vectors(self) -> int:
         """Vectors in the index, those of removed documents included."""
-        return int(self._index.ntotal)
-
-    @property
-    def inner(self) -> Any:  # noqa: ANN401
-        """The FAISS index itself; not to be changed."""
-        return self._index
+        return int(self.inner.ntotal)
 
     @property
     def can_filter(self) -> bool:
         """Whether a search can be restricted to some ids: true for types with lists or plain codes."""
-        codes = faiss.downcast_index(getattr(self._index, "index", self._index))
+        codes = faiss.downcast_index(getattr(self.inner, "index", self.inner))
         return self.n_lists > 0 or isinstance(codes, faiss.IndexFlatCodes)
 
     def search(
@@ -175,13 +170,13 @@ class AnnIndex:
             parameters = faiss.SearchParametersIVF(nprobe=nprobe, **selected)  # type: ignore[call-arg]
         elif selected:
             parameters = faiss.SearchParameters(**selected)
-        D, I = self._index.search(np.ascontiguousarray(queries, np.float32), k, params=parameters)  # noqa: E741
+        D, I = self.inner.search(np.ascontiguousarray(queries, np.float32), k, params=parameters)  # noqa: E741
         return I, D
 
     def add(self, blocks: Iterable[tuple[Ids, Vectors]]) -> None:
         """Add vectors without training again, to an index that was built here or opened unmapped."""
         for ids, rows in blocks:
-            self._index.add_with_ids(np.ascontiguousarray(rows, np.float32), ids)
+            self.inner.add_with_ids(np.ascontiguousarray(rows, np.float32), ids)
 
 
 def selector(allowed: NDArray[np.bool_]) -> Any:  # noqa: ANN401

@@ -292,12 +292,7 @@ class SmithPretraining:
         self._special = {*encoder.tokenizer.prefix, *encoder.tokenizer.suffix, encoder.tokenizer.pad_id}
         if Objective.WORDS in self.objectives:
             self._special.add(encoder.tokenizer.mask_id)
-        self._module = SmithPretrainingModule(encoder, settings).to(encoder.device)
-
-    @property
-    def module(self) -> SmithPretrainingModule:
-        """See `Task.module`."""
-        return self._module
+        self.module = SmithPretrainingModule(encoder, settings).to(encoder.device)
 
     def batch(self, step: int) -> SmithBatch:
         """See `Task.batch`."""

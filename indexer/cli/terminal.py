@@ -106,7 +106,6 @@ class JsonLines(io.TextIOBase):
     errors = "backslashreplace"
 
     def __init__(self, stream: TextIO) -> None:
-        """Write to `stream`."""
         self._stream = stream
         self._begun = ""
         self._lock = threading.Lock()  # progress is written by several threads

@@ -84,7 +84,7 @@ class CountingIndex(AnnIndex):
     """An index that records depth and nprobe of each search."""
 
     def __init__(self, of: AnnIndex, nprobe: int) -> None:
-        super().__init__(of._index, nprobe)
+        super().__init__(of.inner, nprobe)
         self.depths: list[int] = []
         self.nprobes: list[int | None] = []
 
