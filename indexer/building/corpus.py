@@ -344,7 +344,8 @@ def list_corpus(paths: Sequence[str], fields: Fields = USUAL) -> CorpusFiles:
     counts = sorted(Counter(suffixes.values()).items(), key=lambda item: (-item[1], item[0]))
     if named and not roots:
         there = ", ".join(f"{suffix} ({n:,})" for suffix, n in counts[:_N_NAMED])
-        there = f", there is {there}" if there else ""
+        is_library = any((Path(path) / DATABASE).is_file() for path in named)
+        there = f", there is {there}" if there else ", whose library of Zotero lists no file" if is_library else ""
         raise DocumentError(f"no readable file in {', '.join(named)}{there}; formats: see longmatch index --help")
     return CorpusFiles(roots, dict(counts), sorted(parts - roots.keys()), STDIN in paths, fields, items)
 

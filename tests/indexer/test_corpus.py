@@ -338,6 +338,10 @@ def test_attachments_are_in_the_folder_of_their_item_or_counted(library: Path, t
     with closing(sqlite3.connect(copy / "zotero.sqlite", isolation_level=None)) as database:
         database.execute("UPDATE itemAttachments SET path = 'storage:../../../private.txt' WHERE itemID = 2")
     assert tmp_path / "private.txt" not in {file.resolve() for file in list_corpus([str(copy)]).roots}
+    with closing(sqlite3.connect(copy / "zotero.sqlite", isolation_level=None)) as database:
+        database.execute("DELETE FROM itemAttachments")
+    with pytest.raises(DocumentError, match="copy, whose library of Zotero lists no file; formats"):
+        list_corpus([str(copy)])
 
 
 def test_changed_tags_reach_the_index(library: Path, tmp_path: Path) -> None:
