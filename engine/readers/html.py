@@ -133,6 +133,70 @@ def _title(root: Element) -> str:
     return shown if is_without_site or is_after_site or is_made_up_title(declared) else declared
 
 
+_WIKI_COMMENT = re.compile(r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)")
+_WIKI_REFERENCE = re.compile(
+    r"<ref\b[^<>]*+(?:/>|>(?:(?!</?ref\b).)*+(?:</ref\s*>|(?=<ref\b)|\Z))", re.DOTALL | re.IGNORECASE
+)
+_WIKI_TEMPLATE = re.compile(r"\{\{(?:[^{}]|\{(?!\{)|\}(?!\}))*+\}\}")
+_WIKI_FILE = re.compile(
+    r"\[\[\s*:?(?P<kind>[A-Za-z\u00c0-\u00ff]{2,20}):(?P<name>[^\[\]|]*+)(?P<shown>(?:\|[^\[\]]*+)?)\]\]"
+)
+_WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|]*+\|)?+([^\[\]]*+)\]\]|\[(?:https?|ftp):[^\s\[\]]*+\s*([^\[\]]*+)\]")
+_WIKI_HEADING = re.compile(r"^(={1,6})([^\n]+?)\1[ \t]*+$", re.MULTILINE)
+_WIKI_LINE = re.compile(r"^(?:([*#:;]++)[ \t]*|(\{\||\|\}|\|-|\|\+|[|!]))([^\n]*)$", re.MULTILINE)
+_WIKI_CELL = re.compile(r"\|\||!!")
+_OF_CELL = re.compile(r"\A(?:\s*+[\w-]++\s*+=\s*+(?:\"[^\"]*+\"|[\w%]++))+\s*+\|")  # how a cell looks
+_WIKI_FIGURES = ("file", "image", "datei", "fichier", "archivo", "bild", "media")
+_OF_FILE = re.compile(r"\s*(?:thumb\w*|left|right|cent\w+|none|frame\w*|border|upright|[\dx]+ ?px|\w+=.*)?\s*$", re.I)
+_WIKI_CODE = re.compile(r"<(/?)(?:syntaxhighlight|source|poem)\b[^<>]*+>", re.IGNORECASE)
+_MOST_NESTED = 20  # templates in templates
+
+
+def add_wiki(text: str, blocks: Blocks) -> list[str]:
+    """Append a text in the markup of MediaWiki, as the page that it makes; returns the names of its categories.
+
+    Templates are counted by their words, files and references by their number.
+    """
+    categories = list[str]()
+
+    def without(match: re.Match[str]) -> str:
+        blocks.left_out[reasons.RAW] += len(re.findall(r"[^\W_]+", match.group()))
+        return ""
+
+    def file(match: re.Match[str]) -> str:
+        kind = match["kind"].lower()
+        if kind.startswith(("categ", "kateg", "catég")):
+            categories.append(match["name"].strip())
+            return ""
+        if kind not in _WIKI_FIGURES:
+            return match["shown"][1:] or match["name"]
+        blocks.left_out[reasons.FIGURES] += 1
+        caption = match["shown"].rpartition("|")[2]
+        return "" if _OF_FILE.match(caption) else f"\n\n{caption}\n\n"
+
+    def line(match: re.Match[str]) -> str:
+        marks, table, rest = match.groups()
+        if marks:
+            return f"<li>{rest}</li>" if marks[-1] in "*#" else f"<p>{rest}</p>"
+        tag = "th" if table == "!" else "td"
+        cells = (f"<{tag}>{_OF_CELL.sub('', cell)}</{tag}>" for cell in _WIKI_CELL.split(rest))
+        start = {"{|": "<table><tr>", "|}": "</table>", "|-": "<tr>", "|+": f"<caption>{rest}</caption>"}
+        return start.get(table) or "".join(cells)
+
+    text, n_comments = _WIKI_COMMENT.subn("", _WIKI_CODE.sub(r"<\1pre>", text))
+    text, n_references = _WIKI_REFERENCE.subn("", text)
+    blocks.left_out.update({reasons.COMMENTS: n_comments, reasons.REFERENCES: n_references})
+    for _ in range(_MOST_NESTED):  # from the innermost on
+        before, text = text, _WIKI_LINK.sub(r"\1\2", _WIKI_FILE.sub(file, _WIKI_TEMPLATE.sub(without, text)))
+        if before == text:
+            break
+    text = re.sub(r"'{2,5}|__[A-Z]+__", "", text)
+    text = _WIKI_HEADING.sub(lambda found: f"<h{len(found[1])}>{found[2]}</h{len(found[1])}>", text)
+    page = re.sub(r"\n[ \t]*\n", "\n<p>", _WIKI_LINE.sub(line, text))
+    add_page(f"<html><body><p>{page}</body></html>".encode(), blocks)
+    return categories
+
+
 def add_page(
     data: bytes, blocks: Blocks, *, is_of_book: bool = False, styles: str = "", entries: Mapping[str, int] = NO_ENTRIES
 ) -> Element:

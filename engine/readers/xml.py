@@ -20,7 +20,7 @@ from engine.errors import DocumentError
 from engine.readers import jats, markup, patents, tei
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, several
-from engine.readers.fields import date_of_parts, iso_date
+from engine.readers.fields import date_of_parts, dated, iso_date
 from engine.readers.markup import Element, Grammar, HeadingMark, all_text, local_name, parse_safely, words, write
 from engine.readers.records import of_bioc
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, too_large
@@ -126,7 +126,7 @@ _READERS: dict[str, Callable[[Element, str, str], Document]] = {
 }
 _FLAT = {"opendocument": "odt", "xmlPackage": "docx"}  # modules of office documents in one file, by their namespaces
 _DECLARATION = re.compile(rb"<\?xml\s")
-_LISTING = "it is XML with root <sequence-cwu>, which is no document"  # of weekly files of patents
+_LISTING = "it is a sequence listing or a redirect, which is no document"  # of weekly files of patents, and of wikis
 _OWN_IDS = ("number", "doi", "pmc", "pmid", "id")  # metadata that names a document of a file of several
 
 
@@ -174,14 +174,18 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
         return document
     if local_name(root) in ("teiCorpus", "TEI"):
         _move_headers(root)
-    inside = [
-        node for node in root.iter(etree.Element) if _is_known(node) and not any(map(_is_known, node.iterancestors()))
-    ]
+    inside = [*root.iterchildren("{*}page")] if local_name(root) == "mediawiki" else _known_inside(root)
     if not inside:
         return _read_any(root, doc_id, source)
     if len(inside) > 1:
         return _several(inside, doc_id, source)
-    return _READERS[local_name(inside[0])](inside[0], doc_id, source)
+    return _read_one(inside[0], doc_id, source)
+
+
+def _known_inside(root: Element) -> list[Element]:
+    return [
+        node for node in root.iter(etree.Element) if _is_known(node) and not any(map(_is_known, node.iterancestors()))
+    ]
 
 
 def _entries(root: Element) -> list[Element]:
@@ -324,14 +328,32 @@ def _several(roots: Iterable[Element], doc_id: str, source: str) -> Iterator[Doc
             yield held
         held = one
     if n_parts:
-        raise DocumentError(f"{n_parts:,} of its parts are sequence listings, which are no documents")
+        raise DocumentError(f"{n_parts:,} of its parts are sequence listings or redirects, which are no documents")
 
 
 def _read_one(root: Element | bytes, doc_id: str, source: str) -> Document:
     root = parse_safely(root) if isinstance(root, bytes) else root
-    if local_name(root) == "sequence-cwu":
+    if local_name(root) == "sequence-cwu" or root.find("{*}redirect") is not None:
         raise DocumentError(_LISTING)
-    return _READERS.get(local_name(root), _read_any)(root, doc_id, source)
+    return (
+        _read_wiki(root, doc_id, source)
+        if local_name(root) == "page"
+        else _READERS.get(local_name(root), _read_any)(root, doc_id, source)
+    )
+
+
+def _read_wiki(page: Element, doc_id: str, source: str) -> Document:
+    """Read the last revision of a page of MediaWiki."""
+    from engine.readers.html import add_wiki  # most XML holds no wiki
+
+    *older, revision = page.findall("{*}revision") or [page]
+    title, text, blocks = words(page.find("{*}title")), revision.find("{*}text"), Blocks()
+    blocks.add(title)
+    categories = add_wiki("" if text is None else text.text or "", blocks)
+    blocks.left_out[reasons.VARIANTS] += sum(map(markup.n_words, older))
+    fields: dict[str, MetadataValue] = {"id": words(page.find("{*}id")), "keywords": [*categories]}
+    changed = dated(words(revision.find("{*}timestamp"))[:10])
+    return blocks.document(doc_id, source, title, {key: value for key, value in fields.items() if value} | changed)
 
 
 def _read_any(root: Element, doc_id: str, source: str) -> Document:

@@ -875,3 +875,35 @@ def test_citations_of_pubmed_are_named_by_their_numbers() -> None:
     articles = [f"{one.format(number)}</AbstractText></Abstract></PubmedArticle>" for number in (31, 32)]
     found = documents_of("a.xml", f"<PubmedArticleSet>{''.join(articles)}</PubmedArticleSet>")
     assert [document.doc_id for document in found] == ["a.xml#31", "a.xml#32"]
+
+
+_WIKI = """{{Infobox lock|name={{x}}}}
+A '''lock''' raises [[ship|boats]].&lt;ref name="a"&gt;Elm 2001&lt;/ref&gt;&lt;!-- hidden --&gt;
+
+== Gates ==
+* oak
+# iron
+{| class="wikitable"
+! Lock !! style="width:3%" | Rise
+|-
+| Goole || 3
+|}
+See [https://x.org the site].
+[[File:A.jpg|thumb|A [[lock]] at Goole]][[Category:Locks]]"""
+
+
+def test_a_page_of_mediawiki_is_a_document_and_a_redirect_is_none() -> None:
+    page = "<page><title>{}</title><id>{}</id>{}<revision><timestamp>2020-01-02T00:00:00Z</timestamp><text>{}</text>"
+    pages = (
+        ("Lock", 12, "", _WIKI),
+        ("Sluice", 13, "<redirect title='Gate'/>", "#REDIRECT"),
+        ("Weir", 14, "", "Slow."),
+    )
+    export = "".join(f"{page.format(*one)}</revision></page>" for one in pages)
+    found = documents_of("a.xml", f"<mediawiki><siteinfo/>{export}</mediawiki>")
+    assert [(document.doc_id, document.title) for document in found] == [("a.xml#12", "Lock"), ("a.xml#14", "Weir")]
+    assert " ".join(found[0].text.split()) == (
+        "Lock A lock raises boats. Gates - oak - iron Lock | Rise Goole | 3 See the site. A lock at Goole"
+    )
+    assert (found[0].metadata["keywords"], found[0].metadata["date"]) == (["Locks"], "2020-01-02")
+    assert found[0].left_out == {"comments": 1, "references": 1, "raw_words": 4, "figures": 1, "other_documents": 1}
