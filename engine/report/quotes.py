@@ -47,7 +47,7 @@ MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its mar
 _FEWEST_WORDS = 8  # a shorter sentence is compared as if it had as many
 _OF_STOCK = 0.1  # what a stock sentence is worth
 _OF_HALF_GRAMMAR = 0.5  # what a pair of a content word and a word of grammar is worth, as "both texts"
-_SIGNS = re.compile(r"(?:(?:#{1,6}|[>*+\-•–—|]+)\s+)+")
+_SIGNS = re.compile(r"(?:(?:#{1,6}|[>*+\-•–—|]+|`{3,}\w*)\s+)+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _LETTERS = re.compile("[\u30a1-\u30fa\u30fc]+|[\uac00-\ud7a3]+")  # katakana, Hangul: of one word, unlike those of Han
 _LONGEST_WORD = 20  # characters, of such words
@@ -414,9 +414,11 @@ def _shortened(text: str, sentence: Span, marks: Sequence[Sequence[int]]) -> Spa
 
 
 def _without_signs(text: str, span: Span) -> Span:
-    """A span without signs of headings, lists and quotations of Markdown at its begin."""
+    """A span without signs of headings, lists, quotations and blocks of code of Markdown around it."""
     signs = _SIGNS.match(text, span.start, span.stop)
-    return Span(signs.end(), span.stop) if signs and signs.end() < span.stop else span
+    start = signs.end() if signs and signs.end() < span.stop else span.start
+    stop = start + len(text[start : span.stop].removesuffix("```").rstrip())
+    return Span(start, stop) if start < stop else span
 
 
 def _on_one_line(text: str, span: Span, marks: Sequence[Sequence[int]]) -> Quote:

@@ -261,10 +261,12 @@ def test_hollow_phrases_of_patents_are_no_reason_for_a_quote_and_no_words_of_a_m
     assert keys and all(quotes.places(hit.pairs[0], keys)[0])  # the places of all words stay those of the score
 
 
-@pytest.mark.parametrize("signs", ["## ", "- ", "> * ", "• "])
+@pytest.mark.parametrize("signs", ["## ", "- ", "> * ", "• ", "```\n", "```python\n"])
 def test_signs_of_headings_and_lists_are_no_part_of_a_quote(signs: str) -> None:
     ((query, _),) = quotes_of(f"{signs}The heron waits at the weir.", "A heron waits at a weir.", "english")
     assert query.marked("[", "]") == "The [heron waits] at the [weir]."
+    ((query, _),) = quotes_of(f"{signs}The heron waits\n```", "A heron waits at a weir.", "english")
+    assert query.marked("[", "]") == "The [heron waits]"
 
 
 def test_pairs_of_words_across_paragraphs_are_not_listed() -> None:
