@@ -397,5 +397,16 @@ def joint_lines(result: JointResult, *, n_pairs: int | None = None, width: int =
                 lines += hit_lines(part["hit"], n_pairs, width, is_on_demand=of_query.encoding is not None)
         lines.append(line())
     if not len(result):
-        lines += [cut(line("no hit: no document is nearer to the first than to the others"), width), line()]
+        lines += [*_note(_no_joint_hits(result), width, 0, Style.PLAIN), line()]
     return lines[:-1]
+
+
+def _no_joint_hits(result: JointResult) -> str:
+    """Why a search with several documents has no hits."""
+    first = result.results[0]
+    parameters = {} if first.provenance is None else first.provenance.parameters
+    if not first.n_searched or parameters.get("least") is not None:
+        return no_hits(first)
+    if parameters.get("offset"):
+        return "past the end: take a smaller offset"
+    return "no hit: no document is nearer to the first than to the others"

@@ -104,6 +104,20 @@ def test_results_fit_the_schema_and_contributions_sum(folder: Path) -> None:
             index.search_together(unlike_ids=["doc003"])
 
 
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"least": 1.0}, "no hit on this page reaches the least score of the search, 1"),
+        ({"offset": 2 * N}, "past the end"),
+        ({"where": "topic = 99"}, "no document was searched"),
+        ({"where": "topic = 3"}, "no document is nearer to the first than to the others"),
+    ],
+)
+def test_the_reason_for_no_hits_is_that_of_the_search(folder: Path, asked: dict[str, Any], reason: str) -> None:
+    with longmatch.open(folder, encoder=FakeEncoder()) as index:
+        assert reason in " ".join(str(index.search_together(ids=["doc005"], unlike_ids="doc003", **asked)).split())
+
+
 def check_parts(value: dict[str, Any]) -> None:
     assert [error.message for error in VALIDATOR.iter_errors(value)] == []
     assert value["hits"]
