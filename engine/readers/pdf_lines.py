@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import c_double, c_int, c_void_p, cast, create_string_buffer
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from re import Match
 from statistics import median
 from types import MappingProxyType
@@ -70,7 +71,7 @@ def characters_of(text_page: _TextPage) -> tuple[str, int]:
         for index in indices:
             characters[index] = table.get(codes[index]) or _printable(codes[index])
     _pair_surrogates(text_page, codes, characters)
-    _order_ligatures(text_page, characters)
+    _order_leftward(text_page, characters)
     n_unreadable = 0
     in_words = _in_words("".join(characters)) if of_font else frozenset()
     for indices in of_font.values():
@@ -125,19 +126,48 @@ def _pair_surrogates(text_page: _TextPage, codes: Sequence[int], characters: lis
         characters[index : index + 2] = [_JOINER if is_double else sign, _JOINER]
 
 
-def _order_ligatures(text_page: _TextPage, characters: list[str]) -> None:
-    """Put the letters of a ligature from right to left in their order; pdfium reverses them with the line."""
-    x, y = c_double(), c_double()
-    last, start = (0.0, 0.0), 0
+def _order_leftward(text_page: _TextPage, characters: list[str]) -> None:
+    """Put the letters of words from right to left in their order.
+
+    pdfium leaves some words as they are seen, and reverses the letters of a ligature with the line, unless each letter
+    has a box of its own.
+    """
+    start = 0
     for index in range(len(characters) + 1):
-        is_letter = index < len(characters) and "\u0590" <= characters[index] <= "\u08ff"
-        place = (-1.0, float(index))
-        if is_letter and pdfium.FPDFText_GetCharOrigin(text_page, index, x, y):
-            place = (x.value, y.value)
-        if place != last:
-            if index - start > 1:
-                characters[start:index] = reversed(characters[start:index])
-            last, start = place, index
+        if index < len(characters) and "\u0590" <= characters[index] <= "\u08ff":
+            continue
+        if index - start > 1:
+            word = [(_origin(text_page, at), _right(text_page, at), characters[at]) for at in range(start, index)]
+            word = word[::-1] if word[0][0][0] < word[-1][0][0] else word
+            groups = [list(group) for _, group in groupby(word, key=itemgetter(0))]
+            ordered = (sorted(group[::-1], key=itemgetter(1), reverse=True) for group in groups)
+            characters[start:index] = [letter for group in ordered for *_, letter in group]
+        start = index + 1
+
+
+_PIECE = re.compile(rf"[^{LINE_END}{SOFT_HYPHEN}]+")
+_JOINED = "\v"  # in the place of what pdfium has between pieces of a line
+
+
+def _with_pieces_joined(text_page: _TextPage, characters: str) -> str:
+    """Join the pieces of lines from right to left, which pdfium ends behind each run of glyphs."""
+    joined = list(characters)
+    pieces = _PIECE.finditer(characters) if RIGHT_TO_LEFT.search(characters) else ()
+    for before, piece in pairwise(piece for piece in pieces if piece.group().strip()):
+        between = range(before.end(), piece.start())
+        is_leftward = RIGHT_TO_LEFT.search(before.group()) or RIGHT_TO_LEFT.search(piece.group())
+        if is_leftward and all(characters[at] == LINE_END for at in between):
+            (left, right, y, size), (start, stop, height, _) = (_extent(text_page, one) for one in (before, piece))
+            if abs(y - height) < _SHIFT * size and max(start - right, left - stop) < _CELL_GAP * size:
+                joined[before.end() : piece.start()] = _JOINED * len(between)
+    return "".join(joined)
+
+
+def _extent(text_page: _TextPage, piece: Match[str]) -> tuple[float, float, float, float]:
+    """The left and right edges, the height and the type size of a piece of a line."""
+    places = [at for at, sign in enumerate(piece.group(), piece.start()) if not sign.isspace()]
+    left, right = min(_origin(text_page, at)[0] for at in places), max(_right(text_page, at) for at in places)
+    return left, right, _origin(text_page, places[0])[1], _size(text_page, places[0])
 
 
 def expanded(text: str) -> str:
@@ -227,6 +257,7 @@ _SHIFT = 0.3  # of a baseline, times the type size
 _SHARE_OF_FULL = 0.7  # of the width of the widest line
 _CELL_GAP = 1.5  # times the type size
 _UNIT, _MIRRORED = re.compile(r"[()\[\]]|[^\s()\[\]]+"), dict(zip("()[]", ")(][", strict=True))
+_MISPLACED = re.compile("(?<!\\S)[)\\]](?=[\u0590-\u08ff])|(?<=[\u0590-\u08ff])[(\\[](?!\\w)")  # brackets
 _MIN_SIDE_WORDS = 2
 RAISED_SIZE, _RAISED = 0.85, 0.15  # times the type size
 _HIGH = 0.25  # times the type size: a superscript in whatever type
@@ -275,7 +306,9 @@ def lines_of(text_page: _TextPage, page: int, *, is_laid: bool = False) -> PageL
     `is_laid` is for columns of vertical writing that were turned into lines.
     """
     characters, n_unreadable = characters_of(text_page)
-    rows = split_rows(text_page, list(_lines(text_page, characters, page, is_laid=is_laid)), characters)
+    characters = _with_pieces_joined(text_page, characters)
+    rows = list(_lines(text_page, characters, page, is_laid=is_laid))
+    rows = split_rows(text_page, _with_notes_apart(text_page, rows, characters), characters)
     upright = [line for line, is_turned in rows if not is_turned]
     turned = [line for line, is_turned in rows if is_turned]
     if len(upright) < len(turned):
@@ -294,6 +327,77 @@ def _is_label(text_page: _TextPage, line: Line, upright: Sequence[Line]) -> bool
     left, right = sorted(one.left for one in upright)[few], sorted(one.right for one in upright)[-1 - few]
     is_large = line.size > MIN_INITIAL * median(one.size for one in upright)
     return left < line.left < right and not is_large and not _is_slanted(text_page, line.start)
+
+
+_NOTE_SIZE, _NOTE_PITCH = 0.92, 1.8  # of a side note: times the type of the text at most, and of its lines
+_IN_NOTE, _SAME_SIZE = re.compile(r"[^\W\d_]{2}"), 0.5  # words; points
+_LEAST_NOTES = 2  # lines of side notes of a page that stand at the same place
+_SHARE_OUTSIDE = 0.9  # of the other lines of a page end before its side notes
+
+
+def _with_notes_apart(text_page: _TextPage, rows: list[tuple[Line, bool]], characters: str) -> list[tuple[Line, bool]]:
+    """Put each side note of an act, which pdfium joins to the lines beside it, before the line at which it begins."""
+    parts = _joined_notes(text_page, rows, characters)
+    for is_right in (True, False):
+        ours = {at: (text, note) for at, (text, note) in parts.items() if (note.left > text.left) == is_right}
+        if not ours:
+            continue
+        edge = median(note.left for _, note in ours.values())
+        ours = {at: pair for at, pair in ours.items() if abs(pair[1].left - edge) < _GUTTER_SHIFT}
+        notes = [note for _, note in ours.values()]
+        alone = [
+            at for at, (line, _) in enumerate(rows) if at not in parts and abs(line.left - edge) < _GUTTER_SHIFT
+            and any(abs(line.size - note.size) < _SAME_SIZE for note in notes)
+        ]  # fmt: skip
+        others = [line for at, (line, _) in enumerate(rows) if at not in parts and at not in alone]
+        others += [text for text, _ in ours.values()]
+        end = max((note.right for note in notes), default=edge)
+        n_outside = sum(line.right <= edge if is_right else line.left >= end for line in others)
+        if len(ours) + len(alone) >= _LEAST_NOTES and n_outside >= _SHARE_OUTSIDE * len(others):
+            return _placed(rows, ours, alone)
+    return rows
+
+
+def _joined_notes(
+    text_page: _TextPage, rows: Sequence[tuple[Line, bool]], characters: str
+) -> dict[int, tuple[Line, Line]]:
+    """The text and the note of each row that has words in smaller type behind or before a gap, by its place."""
+    parts: dict[int, tuple[Line, Line]] = {}
+    for at, (line, is_turned) in enumerate(rows):
+        sizes = _size(text_page, line.start), _size(text_page, line.stop - 1)
+        if is_turned or min(sizes) > _NOTE_SIZE * max(sizes):
+            continue
+        is_behind = sizes[1] < sizes[0]
+        for _, _, place in _gaps(text_page, line, characters):
+            beside = _size(text_page, place - 1), _size(text_page, place + 1)
+            if (beside[1] < beside[0]) == is_behind and min(beside) <= _NOTE_SIZE * max(beside):
+                left = _line(text_page, line.page, characters[line.start : place], line.start)
+                right = _line(text_page, line.page, characters[place + 1 : line.stop], place + 1)
+                text, note = (left, right) if is_behind else (right, left)
+                if _IN_NOTE.search(note.text):
+                    parts[at] = text, note
+    return parts
+
+
+def _placed(
+    rows: Sequence[tuple[Line, bool]], parts: Mapping[int, tuple[Line, Line]], alone: Sequence[int]
+) -> list[tuple[Line, bool]]:
+    """The rows without their notes, and the lines of each note before the first line beside it."""
+    notes = sorted([(note, at) for at, (_, note) in parts.items()] + [(rows[at][0], at) for at in alone],
+                   key=lambda pair: -pair[0].y)  # fmt: skip
+    begins: dict[int, list[Line]] = {}
+    last, first = None, 0
+    for note, at in notes:
+        if last is None or last.y - note.y > _NOTE_PITCH * note.size:
+            first = at
+        begins.setdefault(first, []).append(note)
+        last = note
+    placed: list[tuple[Line, bool]] = []
+    for at, (line, is_turned) in enumerate(rows):
+        placed += [(note, False) for note in begins.get(at, ())]
+        if at not in alone:
+            placed.append((parts[at][0] if at in parts else line, is_turned))
+    return placed
 
 
 def split_rows(
@@ -507,7 +611,7 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     number = _LEADING_NUMBER.match(text, first - start)
     after_number = start + number.end() if number else first
     last_of_text = max(after_number, start + len(without_note_marks(text)) - 1)
-    if has_both_directions(text):
+    if has_both_directions(text) or _JOINED in text:
         shown = expanded(as_read(_words_in_sight(text_page, text, start)))
     else:
         shown = expanded(_with_raised_marks(text_page, text, start, with_letters=page == 0).strip())
@@ -517,6 +621,8 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     if right < left and RIGHT_TO_LEFT.search(shown):  # as if it ran from left to right
         width = text_page.page.get_width()
         left, right = width - _right(text_page, first), width - _origin(text_page, last)[0]
+    if RIGHT_TO_LEFT.search(shown):
+        shown = _MISPLACED.sub(lambda sign: _MIRRORED[sign.group()], shown)
     size = round(sizes[len(sizes) // 2], 1)
     is_note = shown[0].isdigit() and _size(text_page, first) < RAISED_SIZE * size
     is_bold = all(_is_bold(text_page, index) for index in samples)
@@ -542,11 +648,14 @@ def _words_in_sight(text_page: _TextPage, text: str, start: int) -> Iterator[str
     """The words of a line from left to right; pdfium puts brackets between words in both directions beside others."""
     places = [(start + unit.start(), start + unit.end() - 1, unit.group()) for unit in _UNIT.finditer(text)]
     units = sorted((min(_origin(text_page, place)[0] for place in unit[:2]), *unit) for unit in places)
+    pieces = [text.count(_JOINED, 0, first - start) for _, first, *_ in units]
     word: list[str] = []
-    for (_, first, last, unit), (following, *_, other) in zip(units, [*units[1:], (math.inf, 0, 0, "")], strict=True):
+    for at, (_, first, last, unit) in enumerate(units):
         word.append(unit)
+        following, _, _, other = units[at + 1] if at + 1 < len(units) else (math.inf, 0, 0, "")
         gap = following - max(_right(text_page, first), _right(text_page, last))
-        if gap >= WORD_GAP * _size(text_page, first) or not {unit, other} & {*_MIRRORED}:
+        is_of_piece = not other or pieces[at] == pieces[at + 1]
+        if gap >= WORD_GAP * _size(text_page, first) or (is_of_piece and not {unit, other} & {*_MIRRORED}):
             if any(map(RIGHT_TO_LEFT.search, word)):
                 yield "".join(reversed(word))
             else:  # its brackets may be mirrored

@@ -3,7 +3,9 @@
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from engine.errors import DocumentError
@@ -143,6 +145,14 @@ _COMPOUND = re.compile(  # in English, French and Russian
     r"|(?:кто|что|как(?:ой|ая|ое|ие|ого|ую)?|где|когда|куда|откуда|почему)-(?:то|нибудь|либо)|из-(?:за|под)"
     r"|во-(?:первых|вторых|третьих)|по-(?:прежнему|видимому|моему|своему|\w+ски)"
 )
+_BUNDLED = Path(__file__).parents[1] / "encoders" / "bundled" / "longmatch-minilm" / "vocab.txt"
+_ELSEWHERE = frozenset(["und", "der", "les", "des", "het", "een", "och", "della", "los", "las", "uma"])
+_AFFIXES = frozenset(
+    "over under super inter sub out micro macro photo bio geo thermo counter fore back down with through semi anti "
+    "auto tele post pre trans mis dis per pro mono proto con syn dia man men ship like wise less able age ally ing "
+    "est ate ness ful full hood ment line lines".split()
+)
+_LEAST_COMMON = 3  # letters of a part of a compound
 _SHORT_WORD = 4  # letters; "the" in "state-of-the-art"
 _PREFIXES = frozenset(["non", "multi", "quasi", "pseudo", "vice", "half", "cross"])
 
@@ -156,9 +166,10 @@ def _whole_word(match: re.Match[str], known: frozenset[str]) -> str:
 def hyphen_of(head: str, tail: str, known: frozenset[str], *, is_of_three: bool = False) -> str:
     """What stands between the parts of a word that a hyphen divides at the end of a line: "-", "- " or nothing.
 
-    The rule is that of a text without a dictionary: `known` is its vocabulary. A hyphen stays before a capital, where
-    the text has the compound elsewhere, or words that have one of its parts beside a hyphen ("non-" with a known tail),
-    or where the parts are words and the compound has more parts. The word without a hyphen precedes all of that.
+    `known` is the vocabulary of the text; in English the common words of the bundled encoder are known too. A hyphen
+    stays before a capital, where the text has the compound elsewhere, or words that have one of its parts beside a
+    hyphen ("non-" with a known tail), where the parts are words and the compound has more parts, or where both are
+    common words. The word without a hyphen precedes all of that.
     """
     first, last = head.lower(), tail.lower()
     compound = f"{first}-{last}"
@@ -166,7 +177,8 @@ def hyphen_of(head: str, tail: str, known: frozenset[str], *, is_of_three: bool 
         return "- "
     if len(head) == 1 or _COMPOUND.fullmatch(compound):
         return "-"
-    if first + last in known:
+    common = _common_words() if "the" in known and known.isdisjoint(_ELSEWHERE) else frozenset[str]()
+    if first + last in known or not common.isdisjoint((first + last, (first + last).removesuffix("s"))):
         return ""
     is_name = tail[0].isupper() and not head.isupper()
     if is_name or compound in known or first in _PREFIXES:
@@ -174,7 +186,15 @@ def hyphen_of(head: str, tail: str, known: frozenset[str], *, is_of_three: bool 
     n_words = (first in known) + (last in known)
     is_like_others = (last in known and f"{first}-" in known) or (first in known and f"-{last}" in known)
     is_of_words = n_words == 2 or (first in known and len(first) < _SHORT_WORD)
-    return "-" if is_like_others or (is_of_three and is_of_words) else ""
+    is_compound = common >= {first, last} and _AFFIXES.isdisjoint((first, last))
+    return "-" if is_like_others or is_compound or (is_of_three and is_of_words) else ""
+
+
+@lru_cache
+def _common_words() -> frozenset[str]:
+    """The common words of English, as the bundled encoder knows them."""
+    lines = _BUNDLED.read_text("utf-8").split("\n") if _BUNDLED.is_file() else []
+    return frozenset(line for line in lines if len(line) >= _LEAST_COMMON and line.isalpha())
 
 
 _HAN = "\u3400-\u9fff\u3005"

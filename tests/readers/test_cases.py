@@ -44,6 +44,7 @@ def on_one_line(document: Document) -> str:
         ("pdf/form.pdf", ["Grey Kestrel of Goole", "Winter berth beside the malthouse"], []),
         ("pdf/japanese.pdf", ["堤防の上を人が歩く", "毎朝この", "帳面に"], [" を", "人が 歩"]),
         ("pdf/arabic.pdf", ["السلام على الأرض والأنهار"], ["السالم"]),
+        ("pdf/printed-arabic.pdf", ["السلام على الأرض والأنهار في الليل (مثال) لا إله"], []),
         ("pdf/rowwise.pdf", ["records the level of the basin each morning and each evening, and reports any leak"], []),
         ("docx/dangling.docx", ["dredged to nine metres"], []),
         ("docx/strict.docx", ["tells of cofferdams"], []),

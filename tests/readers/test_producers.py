@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.readers.made import document_of
+from engine.text.cleaning import joined_words
+from tests.readers.made import Print, document_of, pdf_bytes
 from tests.readers.test_docx_parts import TYPES, word_of
 from tests.readers.test_kinds import html, latex, word_run
 from tests.readers.zipped import members_of, zip_bytes
@@ -69,6 +70,52 @@ def _with_chunk(chunk: bytes) -> bytes:
 
 
 _BILL = "SEC. 1. NAME.\n\n<DELETED>The Old\nAct.</DELETED>\n\nThe Eel Act.\n"
+
+_SECTIONS = ["Meaning of/wharf.", "Duty to keep/a weir in/repair.", "Tolls.", "Short title/of it.", "Pilots.", "Eels."]
+
+
+def _act(page: int, *, is_right: bool) -> list[Print]:
+    """A page of an act, whose side notes stand on the lines of its sections."""
+    lines: list[Print] = []
+    for section, note in enumerate(_SECTIONS[3 * page :][:3]):
+        for row in range(4):
+            y, own = 700 - 60 * section - 13 * row, note.split("/")[row : row + 1]
+            first = f"{3 * page + section + 1}. It holds of a wharf that the keeper and" if row == 0 else ""
+            text: Print = (
+                first or f"row {row} of the owners of it who hold the lease of",
+                72 if is_right else 180,
+                y,
+                11,
+                False,
+            )
+            beside: list[Print] = [(one, 330 if is_right else 72, y, 8, False) for one in own]
+            lines += [text, *beside] if is_right else [*beside, text]
+    return lines
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_side_notes_of_an_act_stand_before_their_sections(is_right: bool) -> None:
+    pages = [_act(page, is_right=is_right != (page == 1)) for page in (0, 1)]
+    text = " ".join(document_of("a.pdf", pdf_bytes(pages)).text.split())
+    section = "{}. It holds of a wharf that the keeper and row 1 of the owners of it who hold the lease of row 2 of the"
+    for place, note in enumerate(_SECTIONS, 1):
+        assert f"{note.replace('/', ' ')} {section.format(place)}" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("a long-\nterm lease", "a long-term lease"),
+        ("a state-\nowned wharf", "a state-owned wharf"),
+        ("a rule-\nlearning net", "a rule-learning net"),
+        ("the guide-\nlines of it", "the guidelines of it"),
+        ("the multi-\nple locks", "the multiple locks"),
+        ("the over-\nseer of it", "the overseer of it"),
+        ("der Wasser-\nstand und the", "der Wasserstand und the"),
+    ],
+)
+def test_parts_that_are_common_words_keep_their_hyphen(line: str, shown: str) -> None:
+    assert " ".join(joined_words(f"of the wharf\n{line}", was_set=True).split()) == f"of the wharf {shown}"
 
 
 @pytest.mark.parametrize(
