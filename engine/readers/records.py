@@ -75,6 +75,7 @@ _OPINION = re.compile(
 _ENTRIES = "ref_entries"  # figures, tables and formulas of S2ORC and unarXive
 _MAX_DEPTH = 6  # of text in objects
 _MAX_WRAPPED = 3  # objects around a record
+_WRAPPERS, _HEAD = ("content", "article", "document"), re.compile("(?:title|abstract)$", re.IGNORECASE)
 _LISTED = ("title", "abstract", "description")  # fields that can be lists with names in the plural
 _HEADINGS_OF_BIOC = {  # of sections without a title
     "ABSTRACT": "Abstract", "INTRO": "Introduction", "METHODS": "Methods", "RESULTS": "Results",
@@ -87,7 +88,7 @@ _NOTATION = re.compile("_(?:html|text|txt|xml|md|markdown|raw)$")
 _OF_OTHERS = re.compile("author|inventor|affil|licen|copyright|referenc|citation|keyword|url|prompt|metadata")
 _OWNER = re.compile(
     r"^(?:patent|invention|paper|article|document|doc|case|opinion|main|clean)_"
-    r"(?=(?:title|abstract|claims|description|text|body)$)"
+    r"(?=(?:title|abstract|claims|description|text|body)$)|^(?:raw|ocr|extracted)_(?=content$)|^dc(?:terms)?[.:](?:\w+\.)?"
 )
 _PARSES = ("pdf_parse", "latex_parse", "grobid_parse")
 # A part of an unarXive text that stands elsewhere in the record.
@@ -287,7 +288,7 @@ def usual_names(record: dict[str, Any], depth: int = 0) -> dict[str, Any]:
         record = record["documents"][0] if is_bioc(record["documents"][0]) else record
     record = of_bioc(record) if is_bioc(record) else record
     record = _of_blocks_or_pages(record)
-    known = {"text", "sections", *TEXT_FIELDS, *_TITLES, *IDS}
+    known = {"text", "sections", "author", *TEXT_FIELDS, *_TITLES, *IDS}
     others = {
         key: _OWNER.sub("", _CAPITAL.sub("_", key).replace("-", "_").lower()) for key in record if key not in known
     }
@@ -313,8 +314,10 @@ def usual_names(record: dict[str, Any], depth: int = 0) -> dict[str, Any]:
     parsed = next((value for name in _PARSES if isinstance(value := record.get(name), dict) and value), {})
     record |= {name: parsed[name] for name in (_ENTRIES, "bib_entries") if parsed.get(name) and name not in record}
     has_text = {"text", "sections", *TEXT_FIELDS}
-    of_record = isinstance(content, dict) and not {"title", "abstract"}.isdisjoint(content)  # of OpenReview
-    if depth < _MAX_WRAPPED and (has_text - {"content"} if of_record else has_text).isdisjoint(record):
+    of_record = {
+        name for name in _WRAPPERS if isinstance(part := record.get(name), dict) and any(map(_HEAD.search, part))
+    }
+    if depth < _MAX_WRAPPED and (has_text - of_record).isdisjoint(record):
         found = {key: usual_names(value, depth + 1) for key, value in record.items() if isinstance(value, dict)}
         inside = {key: value for key, value in found.items() if not has_text.isdisjoint(value)}
         if len(inside) == 1:  # the one part of it that is a record, as in DOAJ and JSON:API
@@ -324,9 +327,14 @@ def usual_names(record: dict[str, Any], depth: int = 0) -> dict[str, Any]:
 
 
 def _unwrapped(value: object) -> object:
-    """The value of an object that holds no other, as in OpenReview and MongoDB, or its notations, as in Drupal."""
+    """The value of an object that holds no other, as in OpenReview and MongoDB, or its notations, as in Drupal.
+
+    "Not a number" is no value: so do tables mark what is missing.
+    """
+    if isinstance(value, list) and value and all(isinstance(one, dict) and "value" in one for one in value):
+        return [one["value"] for one in value]  # of DSpace
     if not isinstance(value, dict):
-        return value
+        return None if value != value else value
     if len(value) == 1:
         ((name, inner),) = value.items()
         return inner if name == "value" or str(name).startswith("$") else value

@@ -33,6 +33,12 @@ from engine.text.headings import (
 
 _APS = re.compile(r"^PATN[ \t]*\n(?:[^\n]*\n)*?WKU[ \t]+\w", re.MULTILINE)  # maybe behind the head of a weekly file
 _ENTRIES = re.compile(r"\s*(?:PMID- ?\d|TY  - [A-Z])")
+_TITLE_OF_PATENT = re.compile(  # on a front page
+    r"^[ \t]*[(\[]54[)\]][ \t]*(?:(?:Title|Bezeichnung|Titre)[ \t]*:)?[ \t]*"
+    r"(\S[^\n]*(?:\n(?![ \t]*(?:[(\[]\d\d[)\]]|\n))[^\n]+){0,2})",
+    re.MULTILINE,
+)
+_HEAD_CHARS = 4_000
 _PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 _ENDS_OPEN = re.compile(r"[^\W\d_][,;]?$|,$|[-\u2010\u00ad¬]$")
@@ -541,8 +547,10 @@ def header_fields(text: str, field: re.Pattern[str] = _FIELD) -> dict[str, str]:
 
 
 def _title(text: str) -> str:
-    """The first block that could be a title; only blocks of columns can be above it, as in RFCs."""
-    for block in re.split(r"\n[ \t]*\n\s*", text[:4000].strip("\n\f "))[:3]:
+    """The first block that could be a title; only blocks of columns, as in RFCs, or numbers of patents can be above."""
+    if named := _TITLE_OF_PATENT.search(text, 0, _HEAD_CHARS):
+        return " ".join(named[1].split())
+    for block in re.split(r"\n[ \t]*\n\s*", text[:_HEAD_CHARS].strip("\n\f "))[:3]:
         lines = [line for line in block.split("\n") if re.search(r"\w", line)]
         if len(lines) in (1, 2) and not _COLUMNS.search(block.strip()):
             title = " ".join(line.strip(" \t#*=") for line in lines)

@@ -108,6 +108,11 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
             "Rin Okabe"]}}}, "T Abstract An aim.", _AUTHORS),
         ({"titles": [{"title": "Silt"}], "descriptions": [{"description": "An aim."}], "creators": [
             {"name": "Ann Vane"}, {"name": "Rin Okabe"}]}, "Silt Description An aim.", _AUTHORS),
+        ({"name": "T", "metadata": {"dc.description.abstract": [{"value": "An aim.", "language": "en"}],
+            "dc.contributor.author": [{"value": "Ann Vane"}, {"value": "Rin Okabe"}]}}, "T Abstract An aim.", _AUTHORS),
+        ({"Article": {"ArticleTitle": "T", "Abstract": {"AbstractText": ["An aim."]}}}, "T Abstract An aim.", {}),
+        ({"raw_content": "One.", "score": float("nan")}, "One.", {"score": None}),
+        ({"title": "T", "abstract": float("nan"), "full_text": "One."}, "T One.", {}),
         ({"data": {"title": "T", "abstractNote": "An aim."}}, "T Abstract An aim.", {}),
         *(({"title": "T", "authors": ["Ann Vane"]} | of_text, "T", {"authors": ["Ann Vane"]}) for of_text in (
             {"abstract": None}, {"abstract_inverted_index": None}, {"type": "book", "issued": {}})),
