@@ -433,8 +433,10 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
     """The lines of a page; its pictures are added to the count of the file."""
     page = pdf[number]
     try:
-        is_vertical = _lay_columns_down(page)
-        is_turned = not is_vertical and _turn_upright(page)
+        objects = _objects(page)
+        texts = [one for one in objects if pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_TEXT]
+        is_vertical = _lay_columns_down(page, texts)
+        is_turned = not is_vertical and _turn_upright(page, texts)
         text_page = page.get_textpage()
         try:
             n_chars = text_page.count_chars()
@@ -442,7 +444,6 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
                 raise DocumentError(
                     f"page {number + 1} holds {n_chars:,} characters, the limit is {_MAX_PAGE_CHARS:,}; split it"
                 )
-            objects = _objects(page)
             kinds = Counter(map(pdfium.FPDFPageObj_GetType, objects))
             extract.n_pictures += kinds[pdfium.FPDF_PAGEOBJ_IMAGE]
             shapes = [one for one in objects if pdfium.FPDFPageObj_GetType(one) != pdfium.FPDF_PAGEOBJ_TEXT]
@@ -482,13 +483,12 @@ def _objects(page: _Pdf) -> list[_Pdf]:
     return [pdfium.FPDFPage_GetObject(page, place) for place in range(n_shown)]
 
 
-def _lay_columns_down(page: _Pdf) -> bool:
+def _lay_columns_down(page: _Pdf, texts: Sequence[_Pdf]) -> bool:
     """Turn the columns of vertical writing into lines, the right column first; whether the page has such columns.
 
     pdfium reads no characters of columns whose font is not embedded, since they have no width, and the others from
     left to right.
     """
-    texts = [one for one in _objects(page) if pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_TEXT]
     if not texts or sum(map(_is_column, texts)) < _SHARE_OF_COLUMNS * len(texts):
         return False
     for one in texts:
@@ -496,9 +496,8 @@ def _lay_columns_down(page: _Pdf) -> bool:
     return True
 
 
-def _turn_upright(page: _Pdf) -> bool:
+def _turn_upright(page: _Pdf, texts: Sequence[_Pdf]) -> bool:
     """Turn a page whose texts run upwards or downwards, such as a wide table; whether it is such a page."""
-    texts = [one for one in _objects(page) if pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_TEXT]
     matrix, rising = pdfium.FS_MATRIX(), Counter[float]()
     for one in texts:
         if pdfium.FPDFPageObj_GetMatrix(one, matrix) and abs(matrix.b) > abs(matrix.a):

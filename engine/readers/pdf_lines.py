@@ -8,7 +8,7 @@ import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from ctypes import c_double, c_int, c_void_p, cast, create_string_buffer
+from ctypes import c_double, c_int, c_ushort, c_void_p, cast, create_string_buffer
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -27,6 +27,7 @@ LINE_END = "\n"
 SOFT_HYPHEN = "\u00ad"
 _LINE_END_CODES = frozenset([0x0A, 0x0D])
 _HYPHEN_CODE = 2  # stands for a hyphen at the end of a line and for the end of that line
+_OTHER_CODE = 0xFFFE  # in a text that is read at once, for that hyphen and for a character without a code
 _LIGATURES = "\ufb00\ufb01\ufb02\ufb03\ufb04"  # ff, fi, fl, ffi, ffl
 _T1: Mapping[int, str] = MappingProxyType(
     dict(zip(range(0x10, 0x17), "\u201c\u201d\u201e\u00ab\u00bb\u2013\u2014", strict=True))
@@ -60,9 +61,10 @@ def characters_of(text_page: _TextPage) -> tuple[str, int]:
     code is a letter in some fonts, the number of a shape in others. A font counts as
     readable if most of its characters are in words.
     """
-    codes = [pdfium.FPDFText_GetUnicode(text_page, index) for index in range(pdfium.FPDFText_CountChars(text_page))]
+    codes = _codes(text_page)
     unmapped = _unmapped(text_page, codes)
-    characters = [_character(code) for code in codes]
+    character_of = {code: _character(code) for code in set(codes)}
+    characters = [character_of[code] for code in codes]
     of_font: dict[int, list[int]] = defaultdict(list)
     for index in unmapped:
         of_font[_font_key(text_page, index)].append(index)
@@ -84,10 +86,21 @@ def characters_of(text_page: _TextPage) -> tuple[str, int]:
     return "".join(characters), n_unreadable
 
 
+def _codes(text_page: _TextPage) -> list[int]:
+    """The codes of the characters of a page, read at once where pdfium leaves none of them out of a text."""
+    n_characters = pdfium.FPDFText_CountChars(text_page)
+    units = (c_ushort * (n_characters + 1))()
+    is_whole = pdfium.FPDFText_GetText(text_page, 0, n_characters, units) == n_characters + 1
+    return [
+        code if is_whole and code != _OTHER_CODE else pdfium.FPDFText_GetUnicode(text_page, index)
+        for index, code in enumerate(units[:n_characters])
+    ]
+
+
 def _compose_accents(text_page: _TextPage, characters: list[str]) -> None:
     """Write a letter and the accent that is printed over it, a sign of its own in fonts of TeX, as one letter."""
-    accents = [index for index, character in enumerate(characters) if character in _ACCENTS]
-    for index in accents:
+    accents = set(characters) & _ACCENTS.keys()
+    for index in [index for index, character in enumerate(characters) if character in accents] if accents else ():
         left, right, (_, y), size = *_sides(text_page, index), _origin(text_page, index), _size(text_page, index)
         for at in sorted(range(index - _FURTHEST, index + _FURTHEST), key=lambda place: abs(place - index)):
             letter = characters[at] if 0 <= at < len(characters) else ""
@@ -118,7 +131,8 @@ def _take_out(text_page: _TextPage, characters: list[str], index: int) -> None:
 def _pair_surrogates(text_page: _TextPage, codes: Sequence[int], characters: list[str]) -> None:
     """Write signs beyond the first plane, which pdfium gives in halves; one that a font maps to itself twice is one."""
     last: tuple[str, tuple[float, float]] | None = None
-    for index in (index for index, code in enumerate(codes[:-1]) if 0xD800 <= code < 0xDC00):
+    halves = {code for code in set(codes) if 0xD800 <= code < 0xDC00}
+    for index in [index for index, code in enumerate(codes[:-1]) if code in halves] if halves else ():
         if not 0xDC00 <= codes[index + 1] < 0xE000:
             continue
         sign = chr(0x10000 + (codes[index] - 0xD800 << 10) + codes[index + 1] - 0xDC00)
@@ -132,9 +146,10 @@ def _order_leftward(text_page: _TextPage, characters: list[str]) -> None:
     pdfium leaves some words as they are seen, and reverses the letters of a ligature with the line, unless each letter
     has a box of its own.
     """
+    letters = {character for character in set(characters) if "\u0590" <= character <= "\u08ff"}
     start = 0
-    for index in range(len(characters) + 1):
-        if index < len(characters) and "\u0590" <= characters[index] <= "\u08ff":
+    for index in range(len(characters) + 1) if letters else ():
+        if index < len(characters) and characters[index] in letters:
             continue
         if index - start > 1:
             word = [(_origin(text_page, at), _right(text_page, at), characters[at]) for at in range(start, index)]
@@ -183,7 +198,8 @@ def _unmapped(text_page: _TextPage, codes: Sequence[int]) -> list[int]:
     def is_unmapped(index: int) -> bool:
         return bool(pdfium.FPDFText_HasUnicodeMapError(text_page, index) == 1)
 
-    signs = (index for index, code in enumerate(codes) if not (code == 32 or _printable(code).isalnum()))
+    are_signs = {code for code in set(codes) if not (code == 32 or _printable(code).isalnum())}
+    signs = (index for index, code in enumerate(codes) if code in are_signs)
     return [index for index in range(len(codes)) if is_unmapped(index)] if any(map(is_unmapped, signs)) else []
 
 
@@ -712,9 +728,13 @@ def _trailing(text_page: _TextPage, text: str, start: int, size: float) -> tuple
     return (text_right, left) if left - text_right >= _LEAST_GAP * size else None
 
 
+# What pdfium writes into; no two threads may call it.
+_MATRIX, _X, _Y, _BOX = pdfium.FS_MATRIX(), c_double(), c_double(), tuple(c_double() for _ in range(4))
+
+
 def _is_turned(text_page: _TextPage, index: int) -> bool:
-    matrix = pdfium.FS_MATRIX()
-    return bool(pdfium.FPDFText_GetMatrix(text_page, index, matrix)) and abs(matrix.b) > 0.5 * abs(matrix.a)
+    is_known = pdfium.FPDFText_GetMatrix(text_page, index, _MATRIX)
+    return bool(is_known) and abs(_MATRIX.b) > 0.5 * abs(_MATRIX.a)
 
 
 def _is_slanted(text_page: _TextPage, index: int) -> bool:
@@ -724,9 +744,8 @@ def _is_slanted(text_page: _TextPage, index: int) -> bool:
 
 def _size(text_page: _TextPage, index: int) -> float:
     size: float = pdfium.FPDFText_GetFontSize(text_page, index)
-    matrix = pdfium.FS_MATRIX()
-    if pdfium.FPDFText_GetMatrix(text_page, index, matrix):
-        return size * (math.hypot(matrix.b, matrix.d) or 1.0)
+    if pdfium.FPDFText_GetMatrix(text_page, index, _MATRIX):
+        return size * (math.hypot(_MATRIX.b, _MATRIX.d) or 1.0)
     return size
 
 
@@ -736,9 +755,8 @@ def _is_bold(text_page: _TextPage, index: int) -> bool:
 
 
 def _origin(text_page: _TextPage, index: int) -> tuple[float, float]:
-    x, y = c_double(), c_double()
-    pdfium.FPDFText_GetCharOrigin(text_page, index, x, y)
-    return x.value, y.value
+    is_known = pdfium.FPDFText_GetCharOrigin(text_page, index, _X, _Y)
+    return (_X.value, _Y.value) if is_known else (0.0, 0.0)
 
 
 def _right(text_page: _TextPage, index: int) -> float:
@@ -747,6 +765,5 @@ def _right(text_page: _TextPage, index: int) -> float:
 
 def _sides(text_page: _TextPage, index: int) -> tuple[float, float]:
     """The left and the right edge of the ink of a character."""
-    left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
-    pdfium.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
-    return left.value, right.value
+    is_known = pdfium.FPDFText_GetCharBox(text_page, index, *_BOX)
+    return (_BOX[0].value, _BOX[1].value) if is_known else (0.0, 0.0)

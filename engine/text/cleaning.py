@@ -96,7 +96,7 @@ _LEAST_UNSPACED = 12  # characters of a full line in a script without spaces
 
 def without_invisible(text: str) -> str:
     """Leave out soft hyphens inside of a line, and blanks of no width inside of words."""
-    return text if text.isascii() else _INVISIBLE.sub("", text)
+    return _INVISIBLE.sub("", text) if any(sign in text for sign in "\u00ad\u200b\u2060\ufeff") else text
 
 
 def joined_words(text: str, *, was_set: bool = False) -> str:
