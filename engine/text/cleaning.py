@@ -280,24 +280,29 @@ def too_large(what: str, size: str, limit: int) -> DocumentError:
     return DocumentError(f"the {what} is {size} bytes, the limit is {limit:,}; split it into several documents")
 
 
+_DATA = re.compile(  # begins with its letters, which is found fast
+    r"data:(?<=\bdata:)(?:[\w.+/-]{1,60};base64,[A-Za-z0-9+/=]+"
+    r"|[\w.+-]{1,40}/[\w.+-]{1,40}(?:;[\w=.-]{1,40}){0,3},[\w+/=%.!~*'&?:@-]{60,})"
+)
 _ENCODED = re.compile(
-    r"\bdata:[\w.+/-]{1,60};base64,[A-Za-z0-9+/=]+"
-    r"|\bdata:[\w.+-]{1,40}/[\w.+-]{1,40}(?:;[\w=.-]{1,40}){0,3},[\w+/=%.!~*'&?:@-]{60,}"
-    r"|^begin [0-7]{3} [^\n]{1,200}\n(?:[ -`]{1,61}\n)++end[ \t]*$|(?<!\w)(?:[0-9a-f]{120,}|[0-9A-F]{120,})(?!\w)"
+    r"^begin [0-7]{3} [^\n]{1,200}\n(?:[ -`]{1,61}\n)++end[ \t]*$|(?<!\w)(?:[0-9a-f]{120,}|[0-9A-F]{120,})(?!\w)"
     r"|(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}|(?:^[ \t]{0,8}[A-Za-z0-9+/]{60,76}={0,2}[ \t]*\n){4,}",
     re.MULTILINE,
 )
 _LEAST_ENCODED = 60  # characters of a line of encoded bytes
-_RUN = re.compile(rf"[A-Za-z0-9+/]{{{_LEAST_ENCODED}}}")
+_RUN = re.compile(r"[A-Za-z0-9+/]{120}")
+_LINE_OF_BYTES, _LEAST_LINES = re.compile(rf"[A-Za-z0-9+/]{{{_LEAST_ENCODED},76}}={{0,2}}"), 4
 _HEX = re.compile(r"(?=\d*[A-Fa-f])[\dA-Fa-f]+")
 _LOWER, _UPPER, _DIGIT = re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]")
 
 
 def without_encoded(text: str) -> tuple[str, int]:
     """Leave out bytes that are written as text (base64), such as pictures; returns the rest and their number."""
-    n_chars = 0
+    rest = _DATA.sub("", text) if "data:" in text else text
+    n_chars, text = len(text) - len(rest), rest
     long = [word for word in text.split() if len(word) >= _LEAST_ENCODED]  # much faster than the pattern
-    if not any(map(_RUN.search, long)) and "data:" not in text and "\nbegin 6" not in text:
+    has_lines = sum(map(bool, map(_LINE_OF_BYTES.fullmatch, long))) >= _LEAST_LINES
+    if not has_lines and not any(map(_RUN.search, long)) and "\nbegin 6" not in text:
         return text, n_chars
 
     def leave_out(match: re.Match[str]) -> str:
@@ -305,7 +310,7 @@ def without_encoded(text: str) -> tuple[str, int]:
         run = match.group()
         is_hex = _HEX.fullmatch(run) is not None
         is_mixed = is_hex or (_LOWER.search(run) and _UPPER.search(run))
-        if not run.startswith(("data:", "begin ")) and not (is_mixed and _DIGIT.search(run)):
+        if not run.startswith("begin ") and not (is_mixed and _DIGIT.search(run)):
             return run  # a rule, or a sequence of genes
         n_chars += len(run)
         return "\n" if run.endswith("\n") else ""
