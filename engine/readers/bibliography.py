@@ -1,4 +1,4 @@
-"""Bibliographies in BibTeX, RIS and the format of PubMed: each entry is a document, with its abstract as text.
+"""Bibliographies (BibTeX, RIS, PubMed, EndNote): each entry is a document, with its abstract and its notes as text.
 
 Fields that are not named here keep their names, and become metadata.
 """
@@ -6,32 +6,35 @@ Fields that are not named here keep their names, and become metadata.
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
+from html import unescape
 
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks, several
 from engine.readers.encoding import decode
 from engine.readers.fields import date_of_parts, dated, iso_date
 from engine.readers.latex import plain
+from engine.readers.records import without_tags
 from engine.text.cleaning import one_line
 from engine.text.document import Document, MetadataValue, Unreadable
 
 _NAMES = {
-    **dict.fromkeys(["TI", "T1", "BTI", "title"], "title"),
-    **dict.fromkeys(["AU", "A1", "FAU", "CN", "author"], "authors"),
-    **dict.fromkeys(["AB", "N2", "abstract"], "abstract"),
-    **dict.fromkeys(["DA", "PY", "Y1", "DP", "date", "year"], "date"),
-    **dict.fromkeys(["DO", "doi"], "doi"),
-    **dict.fromkeys(["KW", "MH", "OT", "keywords"], "keywords"),
-    **dict.fromkeys(["T2", "JO", "JF", "JT", "journal", "journaltitle", "booktitle"], "journal"),
-    **dict.fromkeys(["N1", "note", "annote", "annotation"], "notes"),
-    **dict.fromkeys(["A2", "ED", "FED", "editor"], "editors"),
-    "ID": "key", "PMID": "pmid", "TY": "type", "UR": "url", "PB": "publisher", "LA": "language",
+    **dict.fromkeys(["TI", "T1", "BTI", "%T", "title"], "title"),
+    **dict.fromkeys(["AU", "A1", "FAU", "CN", "%A", "author"], "authors"),
+    **dict.fromkeys(["AB", "N2", "%X", "abstract"], "abstract"),
+    **dict.fromkeys(["DA", "PY", "Y1", "DP", "%D", "%8", "date", "year"], "date"),
+    **dict.fromkeys(["DO", "%R", "doi"], "doi"),
+    **dict.fromkeys(["KW", "MH", "OT", "%K", "keywords"], "keywords"),
+    **dict.fromkeys(["T2", "JO", "JF", "JT", "%J", "%B", "journal", "journaltitle", "booktitle"], "journal"),
+    **dict.fromkeys(["N1", "%Z", "note", "annote", "annotation"], "notes"),
+    **dict.fromkeys(["A2", "ED", "FED", "%E", "editor"], "editors"),
+    "ID": "key", "PMID": "pmid", "TY": "type", "%0": "type", "UR": "url", "PB": "publisher", "LA": "language",
 }  # fmt: skip
 _LISTS = ("authors", "editors", "keywords", "date")
 _TEXTS = {"abstract": "Abstract", "OAB": "Abstract", "notes": "Notes"}  # with their headings
 _IDS = ("key", "pmid", "doi")
-_PEOPLE = ("AU", "A1", "FAU", "A2", "ED", "FED", "author", "editor")
-_TAG = re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}-(?: +(.*)|$)")  # of RIS and PubMed
+_PEOPLE = ("AU", "A1", "FAU", "A2", "ED", "FED", "%A", "%E", "author", "editor")
+_TAG = re.compile(r"(?:([A-Z][A-Z0-9]{1,3}) {0,2}-|(%\S))(?: +(.*)|$)")  # of RIS and PubMed, and of EndNote
+_BLOCK_TAG = re.compile(r"</?(?:p|h[1-6]|div|span|br|li|[uo]l|jats:[a-z]+)(?:\s[^<>]{0,200})?/?>", re.IGNORECASE)
 _ENTRY = re.compile(r"(?:^|(?<=[})]))[ \t]*@(\w+)\s*[{(]", re.MULTILINE)
 _KEY = re.compile(r"\s*([^\s,={}\"]*)\s*?(?:,|\n)")
 _FIELD = re.compile(r"(?<![^\s,{}\"()])([^\s=,{}\"]{1,60})\s{0,20}=\s*")
@@ -56,7 +59,7 @@ def read_entries(text: str, doc_id: str, source: str) -> Iterator[Document | Unr
     """
     entries = [*_of_bibtex(text)] or [*_of_tags(text)]
     if not entries:
-        raise DocumentError("it has no entry of BibTeX, RIS or PubMed")
+        raise DocumentError("it has no entry of BibTeX, RIS, PubMed or EndNote")
     return several((partial(_document, entry, doc_id, source) for entry in entries), doc_id, source, _IDS)
 
 
@@ -77,13 +80,13 @@ def _document(fields: list[_Field], doc_id: str, source: str) -> Document:
             is_first = not values or name in (*_LISTS, *_TEXTS)
             found.setdefault(name if is_first else tag, {})[value] = None
     dates = [iso_date(text) for one in found.pop("date", ()) for text in (one, " ".join(reversed(one.split())))]
-    title, blocks = "".join(found.pop("title", ())), Blocks()
+    title, blocks = unescape(without_tags("".join(found.pop("title", ())))), Blocks()
     blocks.add(title)
     for name, heading in _TEXTS.items():
         texts = found.pop(name, {})
         blocks.add_heading(heading if texts else "", 1)
         for text in texts:
-            blocks.add(text)
+            blocks.add(unescape(without_tags(_BLOCK_TAG.sub(" ", text))).strip())
     lists: dict[str, MetadataValue] = {name: [*values] for name, values in found.items() if name in _LISTS}
     metadata = lists | {name: "; ".join(values) for name, values in found.items() if name not in lists}
     return blocks.document(doc_id, source, title, dated(max(dates, key=len, default="")) | metadata)
@@ -99,15 +102,15 @@ def _person(name: str) -> str:
 
 
 def _of_tags(text: str) -> Iterator[list[_Field]]:
-    """The entries of RIS or PubMed, each of which begins with the tag that the first has."""
+    """The entries of RIS, PubMed or EndNote, each of which begins with the tag that the first has."""
     fields: list[tuple[str, list[str]]] = []
     for line in (*text.splitlines(), None):
         match = _TAG.match(line) if line is not None else None
-        if fields and (line is None or (match is not None and match[1] == fields[0][0])):
+        if fields and (line is None or (match is not None and (match[1] or match[2]) == fields[0][0])):
             yield [(tag, "".join(lines).strip()) for tag, lines in fields]
             fields = []
         if match is not None:
-            fields.append((match[1], [match[2] or ""]))
+            fields.append((match[1] or match[2], [match[3] or ""]))
         elif fields and line is not None:  # PubMed cuts lines, and sets them in
             fields[-1][1].append(f"{' ' if line.startswith('      ') else chr(10)}{line.strip()}")
 

@@ -212,7 +212,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ),
         ".tar": _SOURCE,
         ".tgz": _SOURCE,
-        **dict.fromkeys((".bib", ".ris", ".nbib"), Format("bibliography", _named("bibliography"))),
+        **dict.fromkeys((".bib", ".ris", ".nbib", ".enw"), Format("bibliography", _named("bibliography"))),
         ".pdf": Format("PDF", _named("pdf"), MAX_CONTAINER_BYTES),
         ".epub": Format("EPUB", _named("epub"), MAX_CONTAINER_BYTES),
         ".odt": _ODT,
@@ -223,6 +223,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".dotm": _DOCX,
         ".json": _JSON,
         ".jsonl": _LINES,
+        ".jsonlines": _LINES,
         ".ndjson": _LINES,
     }
 )

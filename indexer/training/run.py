@@ -309,7 +309,7 @@ class _Numbered:
         return self._numbers[key]
 
 
-_OF_MANY_DOCUMENTS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+_OF_MANY_DOCUMENTS = tuple(f".{name}{packed}" for name in ("jsonl", "jsonlines", "ndjson") for packed in ("", ".gz"))
 
 
 Given = str | Path

@@ -1,4 +1,4 @@
-"""Bibliographies: the entries of BibTeX, RIS and PubMed, with their texts and fields."""
+"""Bibliographies: the entries of BibTeX, RIS, PubMed and EndNote, with their texts and fields."""
 
 import pytest
 
@@ -33,6 +33,17 @@ ER  -
 TY  - BOOK
 T1  - Mills
 """
+_ENDNOTE = """%0 Journal Article
+%T Silt in Tidal locks
+%A Vane, Ann
+%A Okabe, Rin
+%D 2019
+%X <p>Silt fills H<sub>2</sub>O &amp; them.</p>
+%J J Weir
+
+%0 Book
+%T Mills
+"""
 _PUBMED = """
 PMID- 31
 TI  - Silt in
@@ -60,6 +71,8 @@ TI  - Mills
           "year": 2019, "journal": "Journal of Weirs, B", "keywords": ["silt", "locks"]}),
         ("a.ris", _RIS, ["vane2019", "2"], "Silt in Tidal locks Abstract Silt fills them. Notes A note.",
          {"authors": ["Ann Vane", "Martin King Jr.", "Weir and Sons, Inc"], "date": "2019-07-04", "VL": "5"}),
+        ("a.enw", _ENDNOTE, ["1", "2"], "Silt in Tidal locks Abstract Silt fills H2O & them.",
+         {"authors": ["Ann Vane", "Rin Okabe"], "year": 2019, "journal": "J Weir", "type": "Journal Article"}),
         *((name, _PUBMED, ["31", "32"], "Silt in Tidal locks Abstract Silt fills them.",
            {"authors": ["Ann Vane", "Weir Group"], "date": "2019-07-04", "doi": "10.1/x", "keywords": ["silt"]})
           for name in ("a.nbib", "a.txt")),

@@ -73,7 +73,7 @@ def test_damaged_gzip_is_unreadable(tmp_path: Path, data: bytes) -> None:
     assert "gzip" in reason_of(path) or "no text" in reason_of(path)
 
 
-@pytest.mark.parametrize("suffix", sorted(set(FORMATS) - {".jsonl", ".ndjson"}))
+@pytest.mark.parametrize("suffix", sorted(set(FORMATS) - {".jsonl", ".jsonlines", ".ndjson"}))
 @pytest.mark.parametrize("data", [b"", b"\x00\x01\x02" * 100, b"%PDF-1.7 cut", b"PK\x03\x04cut", b"<a", b"{"])
 def test_no_bad_file_raises(tmp_path: Path, suffix: str, data: bytes) -> None:
     path = tmp_path / f"bad{suffix}"
