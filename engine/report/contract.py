@@ -184,9 +184,8 @@ def rest_note(hit: Mapping[str, Any]) -> tuple[float, str]:
     kinds = hit["by_section"]["rest"]
     total = sum(kind["share"] for kind in kinds)
     known = {"body": "{}", "small": "small section pairs"}
-    names = [
-        known.get(kind["kind"], kind["kind"]).format(counted(kind["n_sections"], "more section")) for kind in kinds
-    ]
+    noun = "more section" if hit["by_section"]["rows"] else "section"
+    names = [known.get(kind["kind"], kind["kind"]).format(counted(kind["n_sections"], noun)) for kind in kinds]
     if len(kinds) == 1:
         return total, names[0]
     return total, ", ".join(f"{name} {percent(kind['share'])}" for name, kind in zip(names, kinds, strict=True))

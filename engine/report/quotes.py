@@ -45,6 +45,7 @@ from engine.words.wording import (
 LEAST_MARKED = 0.1  # of the strongest term of the hit: a term that adds less is not marked
 MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its marks
 _FEWEST_WORDS = 8  # a shorter sentence is compared as if it had as many
+_FEWEST_CHARACTERS = 40  # of a quote without shared words, where there is a longer sentence
 _OF_STOCK = 0.1  # what a stock sentence is worth
 _OF_HALF_GRAMMAR = 0.5  # what a pair of a content word and a word of grammar is worth, as "both texts"
 _SIGNS = re.compile(r"(?:(?:#{1,6}|[>*+\-•–—|]+|`{3,}\w*)\s+)+")
@@ -364,8 +365,11 @@ def _best_pair(
     columns[theirs.terms] |= 2
     terms = np.flatnonzero(columns == 3)
     if not weights[terms].any():
-        sizes = [np.minimum(side.sizes, _FEWEST_WORDS) for side in (mine, theirs)]
-        return terms[:0], int(np.argmax(sizes[0] * worth)), int(np.argmax(sizes[1]))
+        lengths = [
+            np.minimum(np.diff(side.section.edges), _FEWEST_CHARACTERS)[side.first :][: len(side.sizes)]
+            for side in (mine, theirs)
+        ]
+        return terms[:0], int(np.argmax(lengths[0] * worth)), int(np.argmax(lengths[1]))
     columns[:] = -1
     columns[terms] = np.arange(len(terms))
     has = [_incidence(side, columns, len(terms)) for side in (mine, theirs)]

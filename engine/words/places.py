@@ -239,6 +239,7 @@ def after_heading(document: Document, span: Span, section: int) -> int:
         at = text.find(name, after, span.stop) if name else -1
         if at >= 0 and not any(map(str.isalpha, text[after:at])) and text.startswith(ends, at + len(name)):
             after = at + len(name)
+            after += text.startswith("`", after)
             while after < span.stop and text[after] in " #=-~*:\n":
                 after += 1
     return after if after < span.stop else span.start

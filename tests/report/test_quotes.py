@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from engine.comparison import compare_alone
 from engine.index import Index
+from engine.readers import markdown
 from engine.report.contract import best_parts, result_dict, spans
 from engine.report.lines import plain
 from engine.report.page import result_html, result_page
 from engine.report.quotes import MOST_CHARACTERS, Quote, Quotes, marked_runs, window
 from engine.report.table import result_lines
 from engine.result import Hit
-from engine.scoring.parts import TermPart
+from engine.scoring.parts import SectionPair, TermPart
 from engine.search.request import Request
 from engine.text.document import Document
 from engine.text.segmentation import Section, Span
@@ -269,6 +270,13 @@ def test_signs_of_headings_and_lists_are_no_part_of_a_quote(signs: str) -> None:
     assert query.marked("[", "]") == "The [heron waits]"
 
 
+def test_a_heading_in_signs_of_code_is_no_part_of_a_quote() -> None:
+    document = markdown.read(b"# Weirs\n\n## `gate.md`\n\n- Old foxes sleep.\n", "weirs.md", "")
+    result = compare_alone(document, make_document("t", "Nothing equals this."), FakeEncoder())
+    (hit,) = result.hits
+    assert {Quotes(document, hit, "english").of(pair)[0].text for pair in hit.pairs} == {"Old foxes sleep."}
+
+
 def test_pairs_of_words_across_paragraphs_are_not_listed() -> None:
     document, hit, _ = compared("Abstract\n\nHerons hunt trout.", "Abstract\n \nHerons hunt trout.")
     listed = {part.term for part in Quotes(document, hit, "english").listed(hit.breakdown.terms)}
@@ -278,12 +286,11 @@ def test_pairs_of_words_across_paragraphs_are_not_listed() -> None:
 def test_without_shared_words_the_sentences_behind_the_headings_are_shown() -> None:
     text = "Weather\n\nRain\n\nThe sun shines over hills and plains all day. Old foxes sleep."
     document = Document("d", "Weather", text, (Section("Rain", ("Rain",), 0, len(text)),))
-    result = compare_alone(document, make_document("t", "Rain. Nothing is equal here, nor alike."), FakeEncoder())
-    (hit,) = result.hits
-    for pair in hit.pairs:
-        query, target = Quotes(document, hit, "english").of(pair)
-        assert query.text == "The sun shines over hills and plains all day."
-        assert target.text == "Nothing is equal here, nor alike."
+    target = make_document("t", "Fog. Nothing equals this, nor does it come near.")
+    (hit,) = compare_alone(document, target, FakeEncoder()).hits
+    quotes = Quotes(document, hit, "english").of(SectionPair(0, 0, 0.1, ()))
+    expected = ["The sun shines over hills and plains all day.", "Nothing equals this, nor does it come near."]
+    assert [quote.text for quote in quotes] == expected
 
 
 @given(st.integers(0, 90), st.integers(1, 4), st.integers(24, 120))

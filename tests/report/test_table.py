@@ -140,13 +140,14 @@ def test_a_section_is_covered_if_it_adds_half_more_than_its_share_of_the_floor()
 def test_a_hit_is_one_sentence_and_its_rest_one_line() -> None:
     rest = [{"kind": "body", "n_sections": 8, "share": 0.2}, {"kind": "references", "n_sections": 1, "share": 0.05}]
     counts = {"n_covered": 7, "n_sections": 11, "strongest": ["Claims", "Background"]}
-    values = {"by_section": counts | {"rest": rest}}
+    values = {"by_section": counts | {"rows": ["A"], "rest": rest}}
     assert summary(values) == "covers 7 of 11 sections; strongest in Claims and Background"
     values["by_section"]["n_covered"] = None
     assert summary(values) == "is strongest in Claims and Background"
     assert rest_note(values) == (pytest.approx(0.25), "8 more sections 20.0 %, references 5.0 %")
-    values = {"by_section": {"n_covered": 0, "n_sections": 1, "strongest": ["“A pump”"], "rest": rest[:1]}}
-    assert (summary(values), rest_note(values)[1]) == ("covers 0 of 1 section", "8 more sections")
+    counts = {"n_covered": 0, "n_sections": 1, "strongest": ["“A pump”"], "rows": []}
+    values = {"by_section": counts | {"rest": rest[:1]}}
+    assert (summary(values), rest_note(values)[1]) == ("covers 0 of 1 section", "8 sections")
 
 
 @pytest.mark.parametrize("n_pairs", [0, 1, 3, None])
