@@ -158,9 +158,12 @@ def _records(text: str, known: Set[str]) -> list[dict[str, Any]]:
 
 
 def _page_of(answer: Mapping[str, Any], known: Set[str], depth: int = 0) -> list[dict[str, Any]]:
-    """The records in an answer of a service: those of its one list of records with text, or the one inside of it."""
+    """The records in an answer of a service: those of its one list of records with text, or the one inside of it.
+
+    The first one has what is beside them, which is counted.
+    """
     found = []
-    for value in answer.values():
+    for key, value in answer.items():
         records = value if isinstance(value, list) else [value]
         if isinstance(value, dict):  # what names the one record can stand beside it
             records = [
@@ -169,10 +172,14 @@ def _page_of(answer: Mapping[str, Any], known: Set[str], depth: int = 0) -> list
         if not records or not isinstance(records[0], dict):
             continue
         if not known.isdisjoint(usual_names(records[0])):
-            found.append([one for one in records if isinstance(one, dict)])
+            found.append((key, [one for one in records if isinstance(one, dict)]))
         elif isinstance(value, dict) and depth < _MAX_DEPTH and (inside := _page_of(value, known, depth + 1)):
-            found.append(inside)
-    return found[0] if len(found) == 1 else []
+            found.append((key, inside))
+    if len(found) != 1:
+        return []
+    ((key, (first, *others)),) = found
+    beside = [value for name, value in answer.items() if name != key and name not in first]
+    return [first | {"unread": [*beside, first.get("unread")]}, *others]
 
 
 def _several(
@@ -391,7 +398,12 @@ def _read_fields(record: Mapping[str, Any], used: set[str]) -> set[str]:
     listed = sections if isinstance(sections, list) else []
     is_known = all(_OF_SECTION.issuperset(section) for section in listed if isinstance(section, dict))
     plain = {name for name in used if _is_plain(record.get(name))}
-    return {"_id", "id", *plain, *(["text"] if not sections else ["sections"] if is_known else [])}
+    return {
+        "_id",
+        "id",
+        *plain,
+        *(["text"] if not sections and _is_plain(record.get("text")) else ["sections"] if is_known else []),
+    }
 
 
 def _add_texts(blocks: Blocks, texts: Mapping[str, list[tuple[str, str]]], level: int = 1) -> None:

@@ -351,6 +351,8 @@ def _read_wiki(page: Element, doc_id: str, source: str) -> Document:
     blocks.add(title)
     categories = add_wiki("" if text is None else text.text or "", blocks)
     blocks.left_out[reasons.VARIANTS] += sum(map(markup.n_words, older))
+    used = [page.find("{*}title"), page.find("{*}id"), revision.find("{*}timestamp"), text, *older]
+    markup.leave_outside(page, used, reasons.FRONT_MATTER, blocks)
     fields: dict[str, MetadataValue] = {"id": words(page.find("{*}id")), "keywords": [*categories]}
     changed = dated(words(revision.find("{*}timestamp"))[:10])
     return blocks.document(doc_id, source, title, {key: value for key, value in fields.items() if value} | changed)

@@ -291,3 +291,10 @@ def test_pages_languages_and_titles_of_records(record: dict[str, object], title:
     (document,) = read_bytes(json.dumps({"id": "1"} | record).encode(), "a.jsonl")
     assert isinstance(document, Document)
     assert (document.title, " ".join(document.text.split())) == (title, text)
+
+
+def test_what_an_answer_has_beside_its_records_is_counted() -> None:
+    records = [{"id": number, "attributes": {"title": "T", "text": "One."}} for number in (1, 2)]
+    answer = {"response": {"docs": records, "note": "two words"}, "included": [{"name": "Ann Vane"}], "unread": 5}
+    found = [one for one in read_bytes(json.dumps(answer).encode(), "a.json") if isinstance(one, Document)]
+    assert [(one.doc_id, one.left_out) for one in found] == [("a.json#1", {"field_words": 4}), ("a.json#2", {})]

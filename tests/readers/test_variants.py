@@ -110,6 +110,7 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
             {"name": "Ann Vane"}, {"name": "Rin Okabe"}]}, "Silt Description An aim.", _AUTHORS),
         ({"name": "T", "metadata": {"dc.description.abstract": [{"value": "An aim.", "language": "en"}],
             "dc.contributor.author": [{"value": "Ann Vane"}, {"value": "Rin Okabe"}]}}, "T Abstract An aim.", _AUTHORS),
+        ({"text": {"en": "An aim.", "de": "Ein ganz anderes Ziel."}}, "An aim.", {"left_out_field_words": 4}),
         ({"Article": {"ArticleTitle": "T", "Abstract": {"AbstractText": ["An aim."]}}}, "T Abstract An aim.", {}),
         ({"raw_content": "One.", "score": float("nan")}, "One.", {"score": None}),
         ({"title": "T", "abstract": float("nan"), "full_text": "One."}, "T One.", {}),
