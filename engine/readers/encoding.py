@@ -59,6 +59,7 @@ _USUAL_PAIR = re.compile(rb"[\x91-\x94][\xc0-\xff]|[\xe0-\xff][\x92\x94]|\xab\xa
 _HEBREW_END = re.compile(rb"[\xea\xed\xef\xf3\xf5](?![\xe0-\xfa])")  # the letters that only end words
 _NOT_HEBREW = re.compile(rb"[\xea\xed\xef\xf3\xf5](?=[\xe0-\xfa])|[A-Za-z][\xe0-\xfa]|[\xe0-\xfa][A-Za-z]")
 _LEAST_HEBREW = 12  # letters
+_NOT_LETTERS = bytes(range(128)) + "€‚„…†‡‹‘’“”•–—™›\u00a0§«°±·»".encode("cp1257") + bytes(range(0xC0, 0x100))
 _BALTIC = [letters.encode("cp1257") for letters in ("ąčęėįšųūž", "āčēģīķļņšūž", "äõöüšž")]
 _SH_AND_ZH, _WITH_U_OGONEK = frozenset("šž".encode("cp1257")), frozenset("ąčėįū".encode("cp1257"))
 _U_OGONEK, _SHARE_OWN = "ų".encode("cp1257")[0], 0.97
@@ -186,6 +187,7 @@ def _single_byte(sample: bytes) -> str:
 def _is_baltic(sample: bytes) -> bool:
     """Whether nearly all letters beyond ASCII are those of one Baltic language, with some that Western ones lack."""
     counts = Counter(byte | 0x20 for byte in sample if byte >= 0xC0)
+    counts.update(sample.translate(None, _NOT_LETTERS))
     is_marked = counts.keys() & _SH_AND_ZH or (_U_OGONEK in counts and counts.keys() & _WITH_U_OGONEK)
     n_own = max(sum(counts[byte] for byte in alphabet) for alphabet in _BALTIC)
     return bool(is_marked) and n_own >= max(_LEAST_HIGH, _SHARE_OWN * counts.total())

@@ -45,7 +45,7 @@ class Fields:
 USUAL = Fields()
 
 
-_BORDER = re.compile(r"(?<!\s)\s++(?:and|und|et|y|&)\s+|(?:(?<!\s)\s*+)?,\s*+(?:and|&)\s+")
+_BORDER = re.compile(r"(?<!\s)\s++(?:and|AND|und|et|y|&)\s+|(?:(?<!\s)\s*+)?,\s*+(?:and|AND|&)\s+")
 _MAIL = re.compile(r"\s?<[^<>\s@]{1,80}@[^<>\s]{1,80}>|(?:,|(?<!\s)\s)\s?et\.? al\b\.?")
 _YEARS_OF_LIFE = re.compile(r",? \(?(?:\d{4}\??\s?[-\u2013]\s?(?:\d{4}\??)?|[bd]\. \d{4})\)?\.?(?=;|$)")
 _COMMA = re.compile(r"(?:(?<!\s)\s*+)?,\s*")
@@ -356,7 +356,7 @@ _BARE_NUMBER = r"(?:\d{1,2}:)?\d{2}-(?:[A-Za-z]{2,4}-\d{2,6}|\d{3,6})(?:-[A-Z]{2
 _BARE_DOCKET = re.compile(rf"(?<![\w:-])(?=[\d-]*[:A-Za-z]|(?<![^\n])|[\d-]+[ \t]*\n)({_BARE_NUMBER})(?![\w-])")
 _DOCKET = re.compile(
     r"\b(?:case|docket|civil|cause|criminal|action|index)?[ \t]*(?:action[ \t]*)?nos?\.?:?[ \t]*"
-    r"([A-Z0-9]{0,5}[:-]?\d[\w:./\u2010-\u2013-]{1,30})",
+    r"([A-Z0-9]{0,5}[:-]?\d(?:[\w:./\u2010-\u2013-]|,(?=\d{3}\b)){1,30})",
     re.IGNORECASE,
 )
 _COURT_LINE = re.compile(

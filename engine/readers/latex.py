@@ -57,7 +57,8 @@ _PICTURE = re.compile(
 )
 _BIBLIOGRAPHY_ITEM = re.compile(r"\\bibitem(?![A-Za-z])")
 _FRONT = re.compile(
-    r"\\((?:icml)?[Tt]itle|(?:icml)?[Aa]uthors?|collaboration|date|subtitle|[aA]bstract|name)\*?\s{0,9}(?:\[[^\]]{0,1000}\])?\s{0,9}(?=\{)"
+    r"\\((?:icml)?[Tt]itle|(?:icml)?[Aa]uthors?|collaboration|date|subtitle|[aA]bstract|name)\*?\s{0,9}"
+    r"(?:\[[^\]]{0,1000}\]\s{0,9}){0,2}(?=\{)"
 )
 _AUTHOR_BORDER = re.compile(r"\\(?:and|And|AND)(?![A-Za-z])|\n[ \t]{0,99}\n")
 _AUTHOR_SPACE = re.compile(r"\\(?:quad|qquad|hfill|hspace\*?\{[^{}]{0,40}\})(?![A-Za-z])|(?<!\\)&")
@@ -276,6 +277,9 @@ def _front_matter(text: str) -> dict[str, list[str]]:
             name = match[1].removeprefix("icml").lower()
             name = "author" if name in ("authors", "collaboration") else name
             value = text[group.start : group.stop]
+            if match[1] == "Author" and text.startswith("{", group.end):  # of Copernicus: given and family names
+                given, group = value, group_at(text, group.end, closing)
+                value = f"{given} {text[group.start : group.stop]}"
             if name == "author":
                 value, notes = _without_notes(_ARRANGED.sub(r"\\quad ", value), _AUTHOR_NOTE)
                 found["notes"] += notes
@@ -378,8 +382,9 @@ _OPEN_BRACKET = re.compile(  # without an end, which the converter searches for 
     r"(\\(?:begin\{[^{}\n]{1,60}\}|[A-Za-z]{1,60}\*?)[ \t]?)"
     r"\[(?![^\[\]]{0,500}(?:\[[^\[\]]{0,200}\][^\[\]]{0,200}){0,3}\])"
 )
-_GROUPS = re.compile(  # two arguments, of which one is words
-    r"(?<=\w[\w.,;:!?)])\}(?=(?:\{\})*\{\w)|(?<=\{\w)\}(?=\{[^\W\d_]{3})"
+_GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}(?=(?:\{\})*\{\w)")  # two arguments, of which the first is words
+_SYMBOL_FIRST = re.compile(  # a letter and words, but no initial with the rest of its word
+    r"\\(?!lettrine|dropcap|initial|yinipar)([A-Za-z]{2,40})\*?(?:\[[^\[\]{}]{0,100}\])?\{\w\}(?=\{[^\W\d_]{3})"
 )
 _GLUED = re.compile(r"(?<=\w)\}(?=\\([A-Za-z]{2,40})\*?(?:\[[^\[\]]{0,200}\])?\{\w)")
 _OPERATOR = re.compile(
@@ -521,6 +526,7 @@ def plain(latex: str) -> str:
     latex = _LOW_DIGIT.sub(r"\1\2", _NO_DELIMITER.sub("", latex))
     latex = _RAISED.sub(lambda match: raised(match[1], match[2]), _CITATION.sub(_CITED, latex))
     latex = _BEFORE_CITED.sub("", _ALL_CITED.sub(_CITED, latex))
+    latex = _SYMBOL_FIRST.sub(lambda match: match[0] if is_known_macro(match[1]) else f"{match[0]} ", latex)
     latex = _GLUED.sub(lambda match: "}" if is_known_macro(match[1]) else "} ", _GROUPS.sub("} ", latex))
     latex = _OPEN_BRACKET.sub(r"\1{[}", _OPTION.sub(r"\1", _DEGREES.sub("°", _OPERATOR.sub(" ", latex))))
     text = _converted(latex_macros.balanced(latex))

@@ -51,7 +51,8 @@ _TITLE_BLOCK = re.compile(
 _NOTE = re.compile(r"\^?\[\^?[^\[\]]*\]$")  # behind a name
 _FIELD_LINE = re.compile(r"[A-Za-z_][\w .-]{0,100}:(?:\s|$)|[ \t#]|-\s|$")  # of fields that a parser of YAML may refuse
 _BARE = re.compile(  # a value that YAML may refuse without quotes
-    r"^([ \t-]{0,40}[A-Za-z_][\w .-]{0,100}:[ \t]+)((?:[^\s\"'\[{|>#&!]|[\"'\[{](?=[^\n]*[^\"'\]}\n]$))[^\n]*)$",
+    r"^([ \t-]{0,40}[A-Za-z_][\w .-]{0,100}:[ \t]+)"
+    r"((?:[^\s\"'\[{|>#&!]|\{(?=\{)|[\"'\[{](?=[^\n]*[^\"'\]}\n]$))[^\n]*)$",
     re.MULTILINE,
 )
 _AUTHORS = ("authors", "author", "by", "creator")

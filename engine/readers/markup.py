@@ -76,6 +76,8 @@ _IN_TEXT = re.compile(  # not over the start of another one: time stays linear
     r"\\\(((?:(?!\\\().){1,500}?)\\\)|(?<!\\)\\\[((?:(?!(?<!\\)\\\[).){1,2000}?)\\\]|\$\$([^$]{1,2000})\$\$", re.DOTALL
 )
 _IS_TEX = re.compile(r"\\[A-Za-z]|[_^=<>+]|^\s*[A-Za-z]\s*$")
+_IN_DOLLARS = re.compile(r"(?<![\w\\$])\$(?=[^\s$])([^$\n]{1,300}?)(?<=[^\s\\])\$(?![\w$])")  # of notebooks
+_IS_TEX_ALONE = re.compile(r"\\[A-Za-z]|[_^]\{|\w\^\w")
 _NO_TEX = frozenset(["pre", "code", "kbd", "samp", "tt", "script", "style", "textarea", "math", "tex-math"])
 
 
@@ -89,13 +91,19 @@ def write_formulas(root: Element, blocks: Blocks) -> None:
         blocks.skip(match.group())
         return shown
 
+    def written_alone(match: re.Match[str]) -> str:
+        shown = tex_text(match[1]) if _IS_TEX_ALONE.search(match[1]) else ""
+        blocks.skip(match.group() if shown else "")
+        return shown or match.group()
+
     for element in root.iter(etree.Element):
         for place, owner in (("text", element), ("tail", element.getparent())):
             text = getattr(element, place) or ""
-            if owner is None or not ("\\(" in text or "\\[" in text or "$$" in text):
+            if owner is None or not ("\\(" in text or "\\[" in text or "$" in text):
                 continue
             if not any(local_name(one) in _NO_TEX for one in (owner, *owner.iterancestors(etree.Element))):
-                setattr(element, place, _IN_TEXT.sub(written, text))
+                text = _IN_TEXT.sub(written, text)
+                setattr(element, place, _IN_DOLLARS.sub(written_alone, text) if "$" in text else text)
 
 
 _TOKENS = frozenset(["mi", "mn", "mo", "ms", "mtext", "ci", "cn"])

@@ -218,6 +218,7 @@ _MAX_PAGE_CHARS = 1_000_000
 _MAX_PAGE_OBJECTS = 100_000  # of a page, that are searched for pictures
 _MAX_ANNOTATIONS, _MAX_VALUE_BYTES = 10_000, 200_000  # of a page, and of a value
 _WRITTEN = frozenset([pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX])
+_PASSWORD = 1 << 13  # the flag of a field of text
 _TICKED = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
 _MARKS = frozenset(
     [
@@ -569,7 +570,9 @@ def _value(pdf: _Pdf, annotation: _Pdf) -> str:
     if field_type in _TICKED and pdfium.FPDFAnnot_IsChecked(form, annotation):
         value = _string(partial(pdfium.FPDFAnnot_GetFormFieldExportValue, form, annotation))
         return "\u2612" if value.lower() in ("", "on", "yes", "1", "true") else value
-    return _string(partial(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)) if field_type in _WRITTEN else ""
+    is_secret = form is not None and pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD
+    is_shown = field_type in _WRITTEN and not is_secret
+    return _string(partial(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)) if is_shown else ""
 
 
 def _string(get: Callable[[Any, int], int]) -> str:

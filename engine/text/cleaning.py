@@ -177,17 +177,19 @@ def hyphen_of(head: str, tail: str, known: frozenset[str], *, is_of_three: bool 
         return "- "
     if len(head) == 1 or _COMPOUND.fullmatch(compound):
         return "-"
-    common = _common_words() if "the" in known and known.isdisjoint(_ELSEWHERE) else frozenset[str]()
-    if first + last in known or not common.isdisjoint((first + last, (first + last).removesuffix("s"))):
+    if first + last in known:
         return ""
     is_name = tail[0].isupper() and not head.isupper()
-    if is_name or compound in known or first in _PREFIXES:
-        return "-"
-    n_words = (first in known) + (last in known)
     is_like_others = (last in known and f"{first}-" in known) or (first in known and f"-{last}" in known)
-    is_of_words = n_words == 2 or (first in known and len(first) < _SHORT_WORD)
+    if is_name or compound in known or is_like_others:
+        return "-"
+    common = _common_words() if "the" in known and known.isdisjoint(_ELSEWHERE) else frozenset[str]()
+    if not common.isdisjoint((first + last, (first + last).removesuffix("s"))):
+        return ""
     is_compound = common >= {first, last} and _AFFIXES.isdisjoint((first, last))
-    return "-" if is_like_others or is_compound or (is_of_three and is_of_words) else ""
+    n_words = (first in known) + (last in known)
+    is_of_words = n_words == 2 or (first in known and len(first) < _SHORT_WORD)
+    return "-" if first in _PREFIXES or is_compound or (is_of_three and is_of_words) else ""
 
 
 @lru_cache

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
+from reportlab.pdfgen.canvas import Canvas
 
 from engine.text.cleaning import joined_words
 from tests.readers.made import Print, document_of, pdf_bytes
@@ -93,6 +96,16 @@ def _act(page: int, *, is_right: bool) -> list[Print]:
     return lines
 
 
+@pytest.mark.parametrize(("flags", "is_shown"), [("", True), ("password", False)])
+def test_the_value_of_a_password_is_not_read(flags: str, is_shown: bool) -> None:
+    file = io.BytesIO()
+    canvas = Canvas(file)
+    canvas.drawString(72, 780, "Name of the vessel:")
+    canvas.acroForm.textfield(name="v", value="kestrel", x=180, y=770, width=99, height=18, fieldFlags=flags)
+    canvas.save()
+    assert ("kestrel" in document_of("a.pdf", file.getvalue()).text) == is_shown
+
+
 @pytest.mark.parametrize("is_right", [True, False])
 def test_side_notes_of_an_act_stand_before_their_sections(is_right: bool) -> None:
     pages = [_act(page, is_right=is_right != (page == 1)) for page in (0, 1)]
@@ -152,10 +165,14 @@ def test_parts_that_are_common_words_keep_their_hyphen(line: str, shown: str) ->
             b"<html><body><p>Elm</p></body></html>", word_of(f"<w:p>{word_run('Elm')}</w:p>"),
             b"MIME-Version: 1.0\nContent-Type: text/html\n\n<p>Elm</p>")),
         ("a.md", "\n---\ntitle: Weirs\n---\n\nOak.", "Weirs", "Oak.", {}),
+        ("a.md", "---\ntitle: Weirs\nsummary: {{ var }}\n---\n\nOak.", "Weirs", "Oak.", {}),
         ("a.mdx", "Oak {/* a remark */}elm.", "a", "Oak elm.", {"comment_words": 4}),
         ("a.md", "Oak %%a remark\nof two lines%% elm.", "a", "Oak elm.", {"comment_words": 5}),
         ("a.md", "A [ten]{.deletion author=V} toll.[why?]{.comment-start id=0}[]{.comment-end id=0}", "a", "A toll.",
          {"deleted_words": 2, "comment_words": 4}),
+        ("a.tex", latex(r"\lettrine{H}{arbours} are old."), "a", "Harbours are old.", {}),
+        ("a.html", html(r"<p>Flow is $Q = \frac{a}{2}$, not $5 or x_1 $6.</p>"), "T",
+         "Flow is Q = a/2, not $5 or x_1 $6.", {}),
         ("a.tex", latex(r"A \nomenclature{Q}{flow} and \oak{x}{elm}."), "a", "A Q flow and x elm.", {}),
     ],
 )  # fmt: skip

@@ -216,6 +216,8 @@ _BODY = "\n\n" + "The keeper of the lock asks for return of the toll, and the we
          {"docket": "19-15"}),
         ("COURT OF APPEALS\n\nAnn Vane, :\nAppellee, : No. 19AP-1\nv. : (C.P.C. No. 18CV-2)\nLime Works, : (REGULAR)",
          "Ann Vane v. Lime Works", {"docket": "19AP-1"}),
+        ("Supreme Court of Goole\n\nVane v. Lime Works\n\nDocket No. 51,000.\n", "Vane v. Lime Works",
+         {"docket": "51,000"}),
         ("COURT OF APPEALS\n\nOAK, INC. dba\nWEIR AND\nGATE,\nPlaintiff,\nversus\nLIME WORKS; ANN VANE\nand DOES 1,\n",
          "OAK, INC. dba WEIR AND GATE v. LIME WORKS", {}),
         ("COURT OF APPEALS\n\nWEIR TRUST, )\n)\nAppellant, )\n) Goole County\nvs. ) No. 17\nELM, in her office )\n)\n",
