@@ -225,6 +225,8 @@ def add_page(
     _mark_centred(root)
     _mark_items(root)
     _mark_titles(root)
+    for heading in root.iter("heading"):  # of Google Patents
+        heading.tag = "h3"
     _move_notes(root)
     blocks.left_out[reasons.LINK_LISTS] += _remove_link_lists(root, blocks, 1.0 if is_of_book else _MAX_PAGE_SHARE)
     main = root if is_of_book else _main_part(root)

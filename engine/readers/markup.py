@@ -523,7 +523,10 @@ class _Walk:
             text = "\n".join(map(one_line, text.split(_BREAK))).strip()
             text = joined_words(text) if "\n" in text else text
         if text.strip():
-            start = self._blocks.add(self._prefix + text.rstrip(), self._separator)
+            prefix = (
+                "" if text.startswith(self._prefix) else self._prefix
+            )  # some write the number of an item themselves
+            start = self._blocks.add(prefix + text.rstrip(), self._separator)
             if self._pin:
                 self._blocks.pins.append((start, self._pin))
             self._prefix, self._separator, self._pin = "", "\n\n", ""

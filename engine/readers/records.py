@@ -59,6 +59,7 @@ _PAGE_NUMBERS = frozenset(["page", "page_number", "page_no", "page_num", "pageNu
 _NUMBERS = ("claim_number", "claim_num", "number", "num", "claim_no", "paragraph_number", "para_num")
 _NUMBERED = ("text", "claim_text", "content")
 _NEXT_CLAIM = re.compile(r"(?<=[.;,])\s*\b(\d{1,3})\s?\.\s+(?=[A-Z])")
+_FIRST_CLAIM = re.compile(r"((?:[^.:\d]{0,80}:)?)\s*+1\s?[.)]")  # maybe behind "What is claimed is:"
 _OF_XML = re.compile(r"\s*<(?:\?xml\b|([A-Za-z][\w.:-]*))")
 _PROLOG, _PREFIX = re.compile(r"<\?[^<>]*\?>|<!DOCTYPE[^<>]*>"), re.compile(r"(</?)\w+:(?=\w)")
 _BLOCK_END = re.compile(r"<br\s*/?>|</(?:p|div|li|h[1-6])>", re.IGNORECASE)
@@ -545,8 +546,12 @@ def _parts_of(value: object, heading: str, depth: int, left_out: Counter[str]) -
         is_page = value.lstrip().startswith("<") or _BLOCK_END.search(value) is not None
         yield from _parts_of_page(value, heading, left_out) if is_page else [(heading, clean(without_tags(value)))]
     elif isinstance(value, list) and depth < _MAX_DEPTH:
-        before = ""  # the section of the paragraph before
-        for item in _numbered(_in_one_language(value), are_claims=heading == "Claims"):
+        before, items = "", _in_one_language(value)  # the section of the paragraph before
+        whole = items[0].get("text") if len(items) == 1 and isinstance(items[0], dict) else ""
+        if heading == "Claims" and isinstance(whole, str) and _FIRST_CLAIM.match(whole):
+            yield from _parts_of(whole, heading, 0, left_out)
+            return
+        for item in _numbered(items, are_claims=heading == "Claims"):
             for name, text in _parts_of(item, heading, depth + 1, left_out):
                 is_same = isinstance(item, dict) and "section" in item and name == before
                 yield "" if is_same else name, text
@@ -647,7 +652,8 @@ def _on_lines(claims: str) -> str:
         last += is_next
         return f"\n{match[1]}. " if is_next else match.group()
 
-    return _NEXT_CLAIM.sub(begun, claims) if re.match(r"\s*1\s?[.)]", claims) else claims
+    first = _FIRST_CLAIM.match(claims)
+    return f"{first[1]}\n{_NEXT_CLAIM.sub(begun, claims[first.end(1) :])}" if first else claims
 
 
 def _written_out(text: str, record: Mapping[str, Any]) -> str:

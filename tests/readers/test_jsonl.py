@@ -189,6 +189,8 @@ def test_records_of_a_list_with_the_same_id_are_named_by_their_places() -> None:
     "claims",
     [
         "1. A pump of brass. 2. The pump of claim 1, with 3. Seals; and\n3. A drain.",
+        "What is claimed is: 1. A pump. 2. A gate. 3. A drain.",
+        [{"text": "1. A pump. 2. A gate. 3. A drain.", "language": "en"}],
         ["A pump.", "The pump of claim 1.", "A drain."],
         [{"id": "CLM-1", "text": "A pump."}, {"id": "CLM-2", "text": "The pump of claim 1."}, {"text": "A drain."}],
         [

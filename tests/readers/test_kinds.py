@@ -337,6 +337,8 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
         ("a.txt", "(54) Kreiselpumpe\n\nSie hebt Wasser.\n", "Kreiselpumpe", [], {}),
         ("a.txt", "(19) EPO\n(11) EP 1 A1\n(54) Bezeichnung: Pumpe mit\n     Tor\n(57) Sie hebt Wasser.\n", 
          "Pumpe mit Tor", ["(11) EP 1 A1"], {}),
+        ("a.html", html("<section><heading>FIELD</heading><ol><li>1. A pump.</li></ol></section>"), "T",
+         ["FIELD\n1. A pump."], {}),
         ("a.html", html("<p>x</p>").replace("T<", "US1234567B2 - Pump - Google Patents<"), "Pump", [], {}),
         ("a.xml", "<docdb><document><bibliographic-data><invention-title>Pump</invention-title></bibliographic-data>"
                   "<claims><claim><claim-text>1、A pump.</claim-text></claim></claims></document></docdb>", "Pump",
@@ -360,7 +362,8 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
     ids=["bmc", "endnote", "alias",
          "st96", "wipo", "reissue", "judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps",
          "canceled", "elsevier", "springer", "pubmed", "book", "dita", "docbook", "draft", "standard",
-         "spanish", "inid", "front page", "google", "docdb", "letters", "lease", "award", "fiction", "unknown"],
+         "spanish", "inid", "front page", "google claims", "google", "docdb",
+         "letters", "lease", "award", "fiction", "unknown"],
 )  # fmt: skip
 def test_formats_of_law_and_patents(
     name: str, data: str, title: str, present: Sequence[str], fields: dict[str, object]
