@@ -5,7 +5,7 @@ section elsewhere has moved: the two are compared by themselves.
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _MARKUP = re.compile(  # of headings, rules below heads of tables, and borders o
     r"^[ \t]*(?:#{1,6}[ \t]+|\|?(?:[ \t]*:?-{3,}:?[ \t]*\|?)+[ \t]*$|\|[ \t]*)|[ \t]*\|[ \t]*$", re.MULTILINE
 )
 _EMPHASIS = re.compile(r"\*\*(?=\w)|(?<=\w)\*\*")
-_WITH_SPACE = re.compile(r"\s*\S+\s*")
+_WITH_SPACE = re.compile(r"\s*\S+\s*|\s+")
 _LEAST_COMMON = 0.5  # of the words of a section that has moved
 _ISLAND, _LEAST_AROUND = 2, 3  # so few equal words between two changes of so many words count as changed
 _CONTEXT = 8  # words shown before and after a change
@@ -72,8 +72,17 @@ class Changes:
         )
         n_sections = len({number for number, _ in self.by_section()})
         moved = f", {self.n_moved} moved" if self.n_moved else ""
-        sections = f"{n_sections} of {len(self.target.sections)} sections changed{moved}"
+        gone = f", {self.n_deleted} deleted" if self.n_deleted else ""
+        sections = f"{n_sections} of {len(self.target.sections)} sections changed{moved}{gone}"
         return f"{sections}; words: {deleted:,} deleted, {inserted:,} inserted"
+
+    @property
+    def n_deleted(self) -> int:
+        """The sections of the query that are deleted as a whole."""
+        text = self.query.text
+        whole = {(part.start, part.start + len(text[part.start : part.stop].rstrip())) for part in self.query.sections}
+        deleted = [change.query for change in self.changes if change.target.start == change.target.stop]
+        return sum((span.start, span.stop) in whole for span in deleted)
 
     def by_section(self) -> Iterator[tuple[int, list[Change]]]:
         """The sections of the target in which text changed, with their changes."""
@@ -96,18 +105,27 @@ def changes_of(result: Result) -> Changes:
     changes = list(_diff(*flow))
     for mine, theirs in moved:
         changes += _diff(words[0][mine], words[1][theirs])
-    parts = [part for change in changes for part in _in_sections(change, target)]
+    parts = [part for change in changes for part in _in_sections(change, query, target)]
     return Changes(query, target, tuple(sorted(parts, key=lambda change: change.target.start)), len(moved))
 
 
-def _in_sections(change: Change, target: Document) -> Iterator[Change]:
-    """A change, cut where a section of the target begins; its deleted text is in the first part."""
-    inside = range(change.target.start + 1, change.target.stop)
-    edges = [change.target.start, *(part.start for part in target.sections if part.start in inside), change.target.stop]
+def _in_sections(change: Change, query: Document, target: Document) -> Iterator[Change]:
+    """A change, cut where a section of the target begins, or, where text is deleted alone, one of the query."""
+    if change.target.start == change.target.stop:
+        yield from (Change(deleted, change.target) for deleted in _cut(query, change.query))
+        return
     deleted = change.query
-    for start, stop in pairwise(edges):
-        yield Change(deleted, Span(start, start + len(target.text[start:stop].rstrip())))
+    for inserted in _cut(target, change.target):
+        yield Change(deleted, inserted)
         deleted = Span(deleted.stop, deleted.stop)
+
+
+def _cut(document: Document, span: Span) -> Iterator[Span]:
+    """The parts of a span in each section, without the white space at their ends."""
+    starts = [part.start for part in document.sections]
+    inside = starts[bisect_right(starts, span.start) : bisect_left(starts, span.stop)]
+    for start, stop in pairwise([span.start, *inside, span.stop]):
+        yield Span(start, start + len(document.text[start:stop].rstrip()))
 
 
 def _words(text: str, start: int, stop: int) -> list[_Word]:
@@ -243,7 +261,7 @@ def _wrapped(runs: Iterable[Run], width: int) -> Iterator[Line]:
                 if columns(word.rstrip()) > room:
                     is_whole = len(own) > 1 and columns(word.rstrip()) <= width - _INDENT
                     part = "" if is_whole else cut_text(word, room)
-                own += [Run(part, run.style)] if part else []
+                own += [Run(part, run.style)] if part.strip() or (part and len(own) > 1) else []
                 room -= columns(part)
                 word = word[len(part) :].lstrip()
                 if word:

@@ -85,6 +85,12 @@ def test_text_that_fills_several_sections_is_a_change_of_each() -> None:
     found = changes(old, new)
     assert found.summary.startswith("3 of 3 sections changed; ")
     assert [number for number, _ in found.by_section()] == [0, 1, 2] and texts(found)[-1] == ("", "Term\nOne year.")
+    new = make_document("b", [("Scope", SCOPE), ("Price", PRICE)])
+    old = make_document("a", [("Scope", SCOPE), ("Law", LAW), ("Term", "One year."), ("Price", PRICE)])
+    found = changes(old, new)
+    assert found.summary.startswith("1 of 2 sections changed, 2 deleted; ")
+    assert texts(found) == [(f"Law\n{LAW.strip()}", ""), ("Term\nOne year.", "")]
+    assert "valves.-] [-Term One year.-]" in " ".join(plain(changes_lines(found, width=80)).split())
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
