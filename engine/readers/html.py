@@ -50,7 +50,9 @@ _ROLES = {
 }
 _FRAMES = frozenset(["header", "footer", "aside"])
 _PARTS = frozenset(["main", "article", "section"])
-_NOTE = re.compile(r"note|annotation|comment|epigraph|abstract|case|opinion", re.IGNORECASE)
+_NOTE = re.compile(
+    r"note|annotation|comment|epigraph|abstract|case|opinion|margin|gloss|callout|admonition|pull-?quote", re.IGNORECASE
+)
 _STRUCK = re.compile(r"text-decoration[\w-]{0,20}\s*+:[^;:]*line-through", re.IGNORECASE)
 _STRUCK_CLASS = re.compile(
     r"(?:^|[\s_-]|(?<=[a-z])(?=[A-Z]))(?i:del(?:eted?|etion)?(?:-?text)?|struck|strike(?:-?through|out)?|line-through"
@@ -75,7 +77,8 @@ _NOTES = re.compile(r"(?:^|[\s_-])(?:foot|end)-?notes?(?:$|[\s_-])", re.IGNORECA
 _TITLE = re.compile(r"(?:^|\s)(?:title|MsoTitle)(?:\s|$)")  # of Google Docs and Word
 _TITLE_BLOCK = re.compile(r"title-?block", re.IGNORECASE)  # of pandoc
 _COMMENT = re.compile(r"#cmnt(?:_ref)?\d")  # of Google Docs
-_ASIDE = re.compile(r"(?:^|[\s_-])(?:(?:foot|end|side|margin)-?)?notes?(?:$|[\s_-])|\bfn-?\d+\b", re.IGNORECASE)
+_ASIDE = re.compile(r"(?:^|[\s_-])(?:(?:foot|end|side|margin)-?)?notes?(?:$|[\s_-])|\bfn[-:_]?\d+\b", re.IGNORECASE)
+_NOTE_ID = re.compile(r"(?:fn|(?:foot|end)note)[-:_.]?\d+$", re.IGNORECASE)
 _NOT_BODY = frozenset(["title", "meta", "link", "style", "script", "base", "template", "noscript"])
 _ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _PREFIXED_MATH = re.compile(r"<(/?)(?:m|mml|math):(?=m|semantics|annotation)")
@@ -233,7 +236,8 @@ def add_page(
     notes: list[Element] = []
     if main is not root:
         tags = ("section", "div", "aside", "ol", "footer", "p")
-        outside = (one for one in root.iter(*tags) if (_ASIDE if one.tag == "aside" else _NOTES).search(_kinds(one)))
+        patterns = {"aside": _ASIDE, "p": _ASIDE}
+        outside = (one for one in root.iter(*tags) if patterns.get(one.tag, _NOTES).search(_kinds(one)))
         notes = [one for one in outside if not {main, *notes} & {one, *one.iterancestors()} and main not in one.iter()]
         frame = [main, *notes, *root.iter("head", "script", "style", "template")]
         markup.leave_outside(root, frame, reasons.PAGE_FRAME, blocks)
@@ -546,7 +550,8 @@ def _names(element: Element) -> str:
 
 def _kinds(element: Element) -> str:
     """Its names, and what it is for."""
-    return " ".join([_names(element), *(value for name, value in element.items() if name.endswith(("role", "type")))])
+    ends = ("role", "type", "aria-label")
+    return " ".join([_names(element), *(value for name, value in element.items() if name.endswith(ends))])
 
 
 def _initial(picture: Element) -> str:
@@ -587,7 +592,8 @@ def _frame_reason(element: Element, tag: str) -> str | None:
         return None
     kinds = _kinds(element)
     pattern = _NOTE if tag == "aside" else _NOTES if tag == "footer" else _TITLE_BLOCK
-    is_note = pattern.search(kinds)
+    parts = element.iter("p", "li", "div", "section") if tag != "header" else ()
+    is_note = pattern.search(kinds) or any(_NOTE_ID.match(part.get("id") or "") for part in parts)
     return None if is_note else reasons.PAGE_FRAME
 
 

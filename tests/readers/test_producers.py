@@ -137,6 +137,12 @@ def test_parts_that_are_common_words_keep_their_hyphen(line: str, shown: str) ->
         ("a.html", html(_SIDE_NOTES), "T", "Oak and elm. First note. Second note.", {}),
         ("a.html", html(_SPHINX_NOTE), "T", "Oak. [1] A tree.", {}),
         ("a.html", _COMMENTED, "Weirs", "Weirs Aim Oak leaks.", {"comment_words": 3}),
+        *(("a.html", html(f"<p>{'Oak is old. ' * 9}</p>{note}"), "T", f"{'Oak is old. ' * 9}Note.", {}) for note in (
+            "<aside><p id='fn:1'>Note.</p></aside>", "<footer><p id='fn1'>Note.</p></footer>",
+            "<aside aria-label='Footnotes'>Note.</aside>", "<aside class='marginalia'>Note.</aside>",
+            "<aside class='admonition tip'>Note.</aside>")),
+        ("a.html", html(f"<main><p>{'Oak is old. ' * 9}</p></main><footer><p id='fn1'>Note.</p></footer>"), "T",
+         f"{'Oak is old. ' * 9}Note.", {}),
         ("a.html", html(_WIKI), "T", "Oak leaks.", {"navigation_words": 7}),
         ("a.html", _JOURNAL, "REGULATION 9 on eels", "Official Journal REGULATION 9 on eels Eels are rare.", {}),
         ("a.html", html("<h2>Gates<a href='#g'>\u200b</a></h2><p>Oak.</p>"), "T", "Gates Oak.", {}),
