@@ -92,8 +92,11 @@ def _chapters(package: Element, folder: str, blocks: Blocks) -> Iterator[str]:
     """Members of the archive in reading order, each once, and "" for one that is not listed; pictures are counted."""
     items = {item.get("id"): item for item in package.iterfind("{*}manifest/{*}item")}
     seen = set[str]()
-    for reference in package.iterfind("{*}spine/{*}itemref"):
-        item = items.get(reference.get("idref"))
+    listed = [reference.get("idref") for reference in package.iterfind("{*}spine/{*}itemref")]
+    if not any(map(items.__contains__, listed)):  # without an order, that of the files
+        listed = [link for link, item in items.items() if item.get("media-type") in _CHAPTERS]
+    for link in listed:
+        item = items.get(link)
         if item is not None and item.get("media-type") not in _CHAPTERS:
             item = items.get(item.get("fallback"), item)
         name = "" if item is None else member_name(unquote(item.get("href") or ""), folder)

@@ -449,8 +449,8 @@ def _title(root: Element) -> tuple[str, Element | None]:
         *root.iterfind(".//{http://purl.org/dc/elements/1.1/}title"),
         *(place.find(f"{{*}}{tag}") for place in places for tag in ("title", "head", "headline")),
         *(element for tag in _TITLES for element in root.iter(f"{{*}}{tag}")),
-        *(one for one in root.iter(etree.Element) if _TITLE.match(local_name(one)) and not _is_numbered(one)),
         *(one for path in _PLACES_OF_TITLES for one in root.iterfind(f".//{{*}}{path}")),
+        *(one for one in root.iter(etree.Element) if _TITLE.match(local_name(one)) and not _is_numbered(one)),
     ]
     for element in candidates:
         if element is not None and words(element) and (local_name(element) != "head" or _has_words(element)):

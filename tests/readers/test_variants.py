@@ -913,3 +913,14 @@ def test_a_page_of_mediawiki_is_a_document_and_a_redirect_is_none() -> None:
     )
     assert (found[0].metadata["keywords"], found[0].metadata["date"]) == (["Locks"], "2020-01-02")
     assert found[0].left_out == {"comments": 1, "references": 1, "raw_words": 4, "figures": 1, "other_documents": 1}
+
+
+def test_a_book_without_an_order_is_read_in_the_order_of_its_files() -> None:
+    pages = {"a.xhtml": "<p>One.</p>", "b.xhtml": "<p>Two.</p>"}
+    assert document_of("a.epub", epub_bytes(pages, spine=["gone"])).text == "One.\n\nTwo."
+
+
+def test_the_title_of_a_work_goes_before_that_of_its_journal() -> None:
+    journal = "<journal_metadata><full_title>Weirs</full_title></journal_metadata>"
+    work = "<work><titles><title>Silt</title></titles><abstract>Silt fills the old locks.</abstract></work>"
+    assert document_of("a.xml", f"<doi_record>{journal}{work}</doi_record>").title == "Silt"
