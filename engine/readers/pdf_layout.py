@@ -371,6 +371,7 @@ _MIN_CHAIN = 6  # numbers that count up, on a page
 _MIN_CHAIN_OF_STEPS = 4  # if only every fifth or tenth line has a number
 _SHARE_OF_NUMBERED_PAGES = 0.5
 _SHARE_BESIDE = 0.9  # of the other lines are right of the numbers, or left of them
+_LINES_OF_PARAGRAPH = 2.5  # for each number, at least; of pleadings, with double spaces between numbers, two
 _MIN_NUMBERED_LINES = 8  # a page with fewer lines is not checked
 _SAME_PLACE = 2.0  # points
 _MAX_DIGIT = 12.0  # points; a longer number starts at most this much further left
@@ -429,7 +430,17 @@ def _chain(page: Sequence[Line]) -> list[_Number]:
         chain = _longest(numbers, page, step)
         if len(chain) >= (_MIN_CHAIN if step == 1 else _MIN_CHAIN_OF_STEPS) and len(chain) > len(found):
             found = chain
-    return found if found and (_is_in_margin(found, page) or _is_between_columns(found, page)) else []
+    if not found or _count_paragraphs(found, page):
+        return []
+    return found if _is_in_margin(found, page) or _is_between_columns(found, page) else []
+
+
+def _count_paragraphs(chain: Sequence[_Number], page: Sequence[Line]) -> bool:
+    """Whether the numbers are those of paragraphs, as in judgments: each counts, and most lines have none."""
+    top, bottom = page[chain[0].place].y, page[chain[-1].place].y
+    n_lines = sum(bottom <= line.y <= top for line in page if not _ALONE.match(line.text))
+    counts_each = any(following.value - number.value == 1 for number, following in pairwise(chain))
+    return counts_each and n_lines > _LINES_OF_PARAGRAPH * len(chain)
 
 
 def _is_between_columns(chain: Sequence[_Number], page: Sequence[Line]) -> bool:

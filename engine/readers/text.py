@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import unescape
 from itertools import islice, pairwise
 
 from engine.errors import DocumentError
@@ -469,7 +470,7 @@ def _read_cues(decoded: str, doc_id: str, source: str) -> Document:
         for line in block[cue.end() if cue else 0 :].split("\n"):
             voice = _VOICE.search(line)
             name = voice["name"].strip() if voice else speaker
-            text = " ".join(_CUE_MARKS.sub("", line).split())
+            text = " ".join(unescape(_CUE_MARKS.sub("", line)).split())
             if not text or text in shown[-2:]:
                 continue
             shown.append(text)

@@ -45,7 +45,7 @@ _LICENSED_TEXT = (
 )
 _VTT = (
     "WEBVTT - On locks\nKind: captions\n\nNOTE\nby the lab\n\nSTYLE\n::cue { color: white }\n\n1\n00:01.000 --> 00:04.0"
-    "00 align:start\n<v Ann Vane>The old lock\n\n00:04.000 --> 00:08.500\nThe old lock\nand its <i>weir</i>.\n\n"
+    "00 align:start\n<v Ann Vane>The old lock\n\n00:04.000 --> 00:08.500\nThe old lock\n&amp; its <i>weir</i>.\n\n"
     "01:00:08.500 --> 01:00:12.000\n<v Rin Okabe>Thank you.</v>\n"
 )
 _SRT = "1\n00:00:01,000 --> 00:00:04,000\nThe old lock\n\n2\n00:00:04,000 --> 00:00:08,500\n{\\an8}leaks.\n- It does.\n"
@@ -106,6 +106,18 @@ def test_the_value_of_a_password_is_not_read(flags: str, is_shown: bool) -> None
     assert ("kestrel" in document_of("a.pdf", file.getvalue()).text) == is_shown
 
 
+def test_numbers_of_paragraphs_are_no_numbers_of_lines() -> None:
+    lines: list[Print] = []
+    for number in range(1, 9):
+        for row in range(4):
+            y = 760 - 80 * number - 13 * row + 60
+            lines += [(str(number), 60, y, 11, False)] if row == 0 else []
+            lines.append((f"words of row {row} of the judgment that the court has given in May", 100, y, 11, False))
+    document = document_of("a.pdf", pdf_bytes([lines]))
+    assert "line_numbers" not in document.left_out
+    assert [f"{number} words of row 0" in document.text for number in range(1, 9)] == [True] * 8
+
+
 @pytest.mark.parametrize("is_right", [True, False])
 def test_side_notes_of_an_act_stand_before_their_sections(is_right: bool) -> None:
     pages = [_act(page, is_right=is_right != (page == 1)) for page in (0, 1)]
@@ -155,7 +167,7 @@ def test_parts_that_are_common_words_keep_their_hyphen(line: str, shown: str) ->
         ("a.txt", _BILL, "a", "SEC. 1. NAME. The Eel Act.", {"deleted_words": 3}),
         ("a.html", _LICENSED, "Oak", "OAK It fell.", {"page_frame_words": 5}),
         ("a.txt", _LICENSED_TEXT, "Oak", "It fell.", {"page_frame_words": 37}),
-        ("a.vtt", _VTT, "On locks", "Ann Vane: The old lock and its weir. Rin Okabe: Thank you.",
+        ("a.vtt", _VTT, "On locks", "Ann Vane: The old lock & its weir. Rin Okabe: Thank you.",
          {"front_matter_words": 2, "comment_words": 3, "raw_words": 5, "cue_times": 3}),
         ("a.txt", _SRT, "a", "The old lock leaks. - It does.", {"cue_times": 2}),
         ("a.txt", "\f".join(_HEADED), "a", _RUN_ON, {"running_heads": 10}),
