@@ -204,8 +204,6 @@ def chart(
     """
     if (document is None) == (doc_id is None):
         raise click.UsageError("name one query: a DOCUMENT, '-' for standard input, or --id DOC_ID")
-    if shown.form == "docx" and shown.output is None:
-        raise click.UsageError("a Word file does not go to the terminal; name a file: -o chart.docx")
     if wanted.request.mode is Mode.NOVELTY:
         raise click.UsageError("a chart has documents as columns; use --mode similar or containment")
     read = None if document is None else read_each([document], reading)[0]

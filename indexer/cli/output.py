@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -211,7 +212,11 @@ def format_option(names: Sequence[str]) -> Callable[[DecoratedT], DecoratedT]:
     """`--format`: by default the one that the output file's suffix names, or else the first."""
 
     def chosen(context: click.Context, _parameter: click.Parameter, form: str | None) -> str:
-        return form or named_form(context.params.get("output"), names) or names[0]
+        output = context.params.get("output")
+        used = form or named_form(output, names) or names[0]
+        if output is None and (used == "docx" or (used == "html" and sys.stdout.isatty())):
+            raise click.UsageError(f"{used} does not go to a terminal; name a file: -o {context.info_name}.{used}")
+        return used
 
     note = "; html is a report in one file" if "html" in names[1:] else ""
     note += ", bibtex and ris are references of the hits" if "bibtex" in names else ""

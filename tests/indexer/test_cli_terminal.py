@@ -266,6 +266,15 @@ def test_the_exact_text_reaches_a_file_but_not_a_terminal(folder: Path, monkeypa
     assert controls(shown) == set() and "hill\ufffd and" in shown
 
 
+@pytest.mark.parametrize("command", ["chart", "query"])
+def test_html_reaches_a_pipe_but_not_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    index, draft = folder / "x.lm", folder / "papers" / "plain.md"
+    assert "<!doctype html>" in run(command, index, draft, "--format", "html").stdout
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+    refused = run(command, index, draft, "--format", "html")
+    assert (refused.exit_code, f"name a file: -o {command}.html" in refused.stderr) == (2, True)
+
+
 def test_a_chart_as_a_word_file_takes_any_text(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("docx")
     out = tmp_path / "chart.docx"
