@@ -346,7 +346,7 @@ def _is_label(text_page: _TextPage, line: Line, upright: Sequence[Line]) -> bool
 
 
 _NOTE_SIZE, _NOTE_PITCH = 0.92, 1.8  # of a side note: times the type of the text at most, and of its lines
-_IN_NOTE, _SAME_SIZE = re.compile(r"[^\W\d_]{2}"), 0.5  # words; points
+_IN_NOTE, _SAME_SIZE = re.compile(r"[^\W\d_](?!\d)"), 0.5  # words; points
 _LEAST_NOTES = 2  # lines of side notes of a page that stand at the same place
 _SHARE_OUTSIDE = 0.9  # of the other lines of a page end before its side notes
 
@@ -381,10 +381,14 @@ def _joined_notes(
     parts: dict[int, tuple[Line, Line]] = {}
     for at, (line, is_turned) in enumerate(rows):
         sizes = _size(text_page, line.start), _size(text_page, line.stop - 1)
-        if is_turned or min(sizes) > _NOTE_SIZE * max(sizes):
+        if is_turned or min(sizes) > _NOTE_SIZE * max(sizes) or RIGHT_TO_LEFT.search(line.text):
             continue
         is_behind = sizes[1] < sizes[0]
-        for _, _, place in _gaps(text_page, line, characters):
+        for match in re.finditer(" ", characters[line.start : line.stop]):
+            place = line.start + match.start()
+            gap = _origin(text_page, place + 1)[0] - _right(text_page, place - 1)
+            if -line.size < gap < _LEAST_GAP * line.size:  # else wide, or back to the left
+                continue
             beside = _size(text_page, place - 1), _size(text_page, place + 1)
             if (beside[1] < beside[0]) == is_behind and min(beside) <= _NOTE_SIZE * max(beside):
                 left = _line(text_page, line.page, characters[line.start : place], line.start)

@@ -74,7 +74,14 @@ def _with_chunk(chunk: bytes) -> bytes:
 
 _BILL = "SEC. 1. NAME.\n\n<DELETED>The Old\nAct.</DELETED>\n\nThe Eel Act.\n"
 
-_SECTIONS = ["Meaning of/wharf.", "Duty to keep/a weir in/repair.", "Tolls.", "Short title/of it.", "Pilots.", "Eels."]
+_SECTIONS = [
+    "Meaning of/wharf.",
+    "Duty to keep/a weir in/repair.",
+    "Tolls.",
+    "1998 c. 3./s. 4 of/it.",
+    "Pilots.",
+    "Eels.",
+]
 
 
 def _act(page: int, *, is_right: bool) -> list[Print]:
@@ -92,7 +99,7 @@ def _act(page: int, *, is_right: bool) -> list[Print]:
                 False,
             )
             beside: list[Print] = [(one, 330 if is_right else 72, y, 8, False) for one in own]
-            lines += [text, *beside] if is_right else [*beside, text]
+            lines += [text, *beside] if is_right or section == 1 else [*beside, text]
     return lines
 
 
