@@ -175,8 +175,8 @@ class Documents(Gathering, ABC):
     def similar_names(self, doc_id: str, limit: int = 3) -> list[str]:
         """Names that contain the given one, or are most of it, regardless of case, for error messages."""
         statement = (
-            "SELECT doc_id FROM documents WHERE instr(lower(doc_id), lower(?1)) "
-            "OR (2 * length(doc_id) > length(?1) AND instr(lower(?1), lower(doc_id))) LIMIT ?2"
+            "SELECT doc_id FROM documents WHERE length(?1) > 1 AND (instr(lower(doc_id), lower(?1)) "
+            "OR 2 * length(doc_id) > length(?1) AND instr(lower(?1), lower(doc_id))) LIMIT ?2"
         )
         return self._read_all(statement, [doc_id, limit])[:limit]
 

@@ -288,6 +288,7 @@ def test_a_name_is_looked_up_once_and_similar_ones_are_literal(folder: Path) -> 
     with IndexSnapshot(folder) as snapshot:
         assert snapshot.similar_names("c01") == ["doc010", "doc011"]
         assert snapshot.similar_names("d%c") == snapshot.similar_names("doc_00") == []
+        assert snapshot.similar_names("") == snapshot.similar_names("d") == []
     with IndexSnapshot(folder) as snapshot:
         assert (snapshot.position("doc004"), snapshot.position("none"), snapshot.position("doc004")) == (3, None, 3)
         snapshot.position("doc001")
