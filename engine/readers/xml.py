@@ -406,12 +406,13 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
 def _make_uniform(root: Element) -> None:
     """Write names in small letters, whose case differs between formats, and text with tags as elements."""
     is_of_bmc = local_name(root) == "art" and root.find("fm") is not None
-    for middle in root.iterfind("fm//mnm") if is_of_bmc else ():
+    for middle in root.iterfind("fm//fnm/../mnm") if is_of_bmc else ():
         markup.join_blocks(middle.getparent().find("fnm"), middle)
     for element in [*root.iter(etree.Element)]:
         name = local_name(element)
-        small = _OF_BMC.get(name, name) if is_of_bmc else name.lower()
-        element.tag = element.tag[: -len(name)] + ("footnote" if name == "NOTE" else small)  # a footnote of Formex
+        small = _OF_BMC.get(name, name) if is_of_bmc else "footnote" if name == "NOTE" else name.lower()  # of Formex
+        if small != name:
+            element.tag = element.tag[: -len(name)] + small
         text = element.text or ""
         is_html = _MARKUP.search(text) or (element.get("type") == "html" and text.strip())
         page = etree.HTML(text.encode(), _HTML) if is_html and not len(element) and name not in _VERBATIM else None
@@ -445,13 +446,13 @@ def _title(root: Element) -> tuple[str, Element | None]:
             return name.get("value"), name
     first = next(root.iterchildren(etree.Element), None)
     places = [place for place in (root.find("{*}front"), root, first) if place is not None]
-    candidates = [
-        *root.iterfind(".//{http://purl.org/dc/elements/1.1/}title"),
-        *(place.find(f"{{*}}{tag}") for place in places for tag in ("title", "head", "headline")),
-        *(element for tag in _TITLES for element in root.iter(f"{{*}}{tag}")),
-        *(one for path in _PLACES_OF_TITLES for one in root.iterfind(f".//{{*}}{path}")),
-        *(one for one in root.iter(etree.Element) if _TITLE.match(local_name(one)) and not _is_numbered(one)),
-    ]
+    candidates = chain(
+        root.iterfind(".//{http://purl.org/dc/elements/1.1/}title"),
+        (place.find(f"{{*}}{tag}") for place in places for tag in ("title", "head", "headline")),
+        (element for tag in _TITLES for element in root.iter(f"{{*}}{tag}")),
+        (one for path in _PLACES_OF_TITLES for one in root.iterfind(f".//{{*}}{path}")),
+        (one for one in root.iter(etree.Element) if _TITLE.match(local_name(one)) and not _is_numbered(one)),
+    )
     for element in candidates:
         if element is not None and words(element) and (local_name(element) != "head" or _has_words(element)):
             lines = [*map(words, element.iter("{*}p"))]  # of Formex

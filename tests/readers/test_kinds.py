@@ -253,7 +253,8 @@ _ST96 = """<p:PatentPublication xmlns:p="http://www.wipo.int/standards/XMLSchema
 </p:Description><p:Claims><p:Claim><p:ClaimNumber>1</p:ClaimNumber><p:ClaimText>A pump.</p:ClaimText></p:Claim>
 </p:Claims></p:PatentPublication>"""
 _BMC = """<art><ui>1</ui><fm><bibl><title><p>Silt</p></title><aug><au><snm>Vane</snm><mnm>B</mnm><fnm>Ann</fnm></au>
-</aug></bibl></fm><bdy><sec><st><p>Gates</p></st><p>They leak<sup>1</sup>, and the keeper mends them.</p><tbl>
+<au><snm>Okabe</snm><mnm>R</mnm></au></aug></bibl></fm><bdy><sec>
+<st><p>Gates</p></st><p>They leak<sup>1</sup>, and the keeper mends them.</p><tbl>
 <tblbdy><r><c><p>Lock</p></c><c><p>3</p></c></r></tblbdy></tbl></sec></bdy><bm><ack><p>Thanks.</p></ack><refgrp><bibl><title><p>Old</p></title></bibl></refgrp>
 </bm></art>"""
 _WO = """<wo-published-application lang="en"><wo-bibliographic-data><invention-title>Pump</invention-title>
@@ -268,7 +269,7 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
     ("name", "data", "title", "present", "fields"),
     [
         ("a.xml", _BMC, "Silt", ["Gates\n\nThey leak^1, and the keeper mends them.", "Lock | 3", "Thanks."],
-         {"authors": ["Ann B Vane"], "left_out_references": 1, "left_out_front_matter_words": 4}),
+         {"authors": ["Ann B Vane", "Okabe"], "left_out_references": 1, "left_out_front_matter_words": 6}),
         ("a.xml", "<xml><records><record><contributors><authors><author><style face='normal'>Ann Vane</style></author>"
                   "</authors></contributors><titles><title><style face='normal'>Silt</style></title><secondary-title>J"
                   "</secondary-title></titles><dates><year>2019</year></dates><abstract><style face='normal'>It fills "
