@@ -146,7 +146,7 @@ def _order_leftward(text_page: _TextPage, characters: list[str]) -> None:
     pdfium leaves some words as they are seen, and reverses the letters of a ligature with the line, unless each letter
     has a box of its own.
     """
-    letters = {character for character in set(characters) if "\u0590" <= character <= "\u08ff"}
+    letters = {sign for sign in set(characters) if "\u0590" <= sign <= "\u08ff" and not sign.isdecimal()}
     start = 0
     for index in range(len(characters) + 1) if letters else ():
         if index < len(characters) and characters[index] in letters:

@@ -1,6 +1,7 @@
 """PDFs whose text is hard to read in order: columns, line numbers, figures, titles."""
 
 import re
+from collections.abc import Mapping
 from time import process_time
 
 import pytest
@@ -402,18 +403,24 @@ def test_letters_and_accents_that_are_printed_apart_are_one_letter() -> None:
 
 
 def test_signs_beyond_the_first_plane_are_read(make_pdf: MakePdf) -> None:
-    data = read_plane(b"<d835dc61>"), read_plane(b"<d835dc61d835dc61>")
+    data = [pdf_of_mapped(b"The gatex rose", {b"x": b"d835dc61" * times}) for times in (1, 2)]  # Word writes it twice
     assert [read(one, "a", "a.pdf").text for one in data] == ["The gate\U0001d461 rose"] * 2
 
 
-def read_plane(mapped: bytes) -> bytes:
-    """A line of whose font the code of "x" stands for a sign beyond the first plane, maybe twice as Word does."""
+def test_numbers_in_digits_of_persian_keep_their_order() -> None:
+    data = pdf_of_mapped(b"The gates rose in 1387", {b"1": b"06f1", b"3": b"06f3", b"8": b"06f8", b"7": b"06f7"})
+    assert read(data, "a", "a.pdf").text == "The gates rose in \u06f1\u06f3\u06f8\u06f7"
+
+
+def pdf_of_mapped(line: bytes, mapped: Mapping[bytes, bytes]) -> bytes:
+    """A line in a font whose map has these values for some of its codes."""
     table = b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap "
     table += b"1 begincodespacerange <00> <ff> endcodespacerange "
-    names = b"".join(b"<%02x> <%04x> " % (code, code) for code in b"The gatros")
-    table += b"11 beginbfchar %s<78> %s endbfchar endcmap end end" % (names, mapped)
+    codes = sorted(set(line))
+    names = b" ".join(b"<%02x> <%s>" % (code, mapped.get(bytes([code]), b"%04x" % code)) for code in codes)
+    table += b"%d beginbfchar %s endbfchar endcmap end end" % (len(codes), names)
     font = HELVETICA.replace(b">>", b"/ToUnicode 4 0 R >>")
-    return pdf_of_contents([b"BT /F1 10 Tf 72 700 Td (The gatex rose) Tj ET"], font, [stream(table)])
+    return pdf_of_contents([b"BT /F1 10 Tf 72 700 Td (%s) Tj ET" % line], font, [stream(table)])
 
 
 def test_marks_of_institutes_and_powers_are_accounted_for() -> None:
