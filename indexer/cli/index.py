@@ -162,9 +162,9 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
     With --ray the documents are encoded by a Ray cluster; vectors of all documents
     are made.
 
-    Formats: .txt .rst .md .html .pdf .docx .odt .epub .xml (JATS, TEI, patents, laws)
-    .tex .json .jsonl, each also with .gz, and LaTeX sources of arXiv (.gz .tar.gz
-    .tgz .tar), each one document.
+    Formats: .txt .rst .md .html .pdf .docx .odt .epub .vtt .srt .xml (JATS, TEI,
+    patents, laws) .tex .json .jsonl .bib .ris, each also with .gz, and LaTeX sources
+    of arXiv (.gz .tar.gz .tgz .tar), each one document.
 
     \b
     Example:
