@@ -147,7 +147,7 @@ class Wrong(CappedIndex):
     """Returns wrong similarities or wrong vectors, or has no memory to search."""
 
     def __init__(self, of: CappedIndex, fault: str) -> None:
-        super().__init__(of.inner)
+        super().__init__(of._index)
         self._fault = fault
 
     def search(self, queries: Vectors, k: int, *, params: object = None) -> tuple[Vectors, Ids]:
