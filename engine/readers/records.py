@@ -431,7 +431,8 @@ def id_of(record: Mapping[str, Any]) -> str:
     if isinstance(own_id, bool) or not isinstance(own_id, str | int | float) or not str(own_id).strip():
         fields = ", ".join(map(str, [*record][:20])) or "none"
         raise DocumentError(
-            f'the record has no id; give it a field "_id" with a text or a number; its fields are {fields}'
+            f'the record has no id, its fields are {fields}; give it a field "_id" with a text or a number, or name '
+            "its own with --id-field"
         )
     return str(own_id)
 

@@ -58,9 +58,9 @@ def test_metadata_is_flattened() -> None:
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        ({"text": "x"}, 'has no id; give it a field "_id" with a text or a number; its fields are text'),
-        ({"id": "", "text": "x"}, "has no id"),
-        ({"id": True, "text": "x"}, "has no id"),
+        ({"text": "x"}, 'has no id, its fields are text; give it a field "_id" with a text or a number, or name'),
+        ({"id": "", "text": "x"}, "has no id, its fields are id, text; "),
+        ({"id": True, "text": "x"}, "has no id, its fields are id, text; "),
         ({"id": "a", "notes": "made by hand", "body_text": []}, 'no field "text"'),
         ({"id": "a", "text": 5}, 'field "text" is int, not text'),
         ({"id": "a", "sections": {"x": 1}}, "not a list of objects"),
