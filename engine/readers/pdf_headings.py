@@ -171,9 +171,9 @@ def title_behind_cover(lines: Sequence[Line]) -> str:
     if not _COVER.search(cover):
         return ""
     seen = _key(cover)
-    found: list[tuple[float, bool, str]] = []
     for page in range(1, _COVERED_PAGES + 1):
         top = [line for line in lines if line.page == page][: 4 * _TOP_LINES]
+        largest = max((line.size for line in top), default=0.0)  # authors and institutes can be on both pages too
         for first, line in enumerate(top):
             text = line.text
             for following in top[first + 1 : first + _LINES_OF_TITLE]:
@@ -182,9 +182,10 @@ def title_behind_cover(lines: Sequence[Line]) -> str:
                     break
                 text = longer
             is_title = not text[0].islower() and ". " not in text and len(text) <= _MAX_CHARS and text[-1] not in ",;"
-            if is_title and len(_WORD.findall(text)) >= _LEAST_COVERED and _key(text) in seen:
-                found.append((line.size, line.is_bold, text.rstrip(".*")))
-    return max(found, key=lambda title: title[:2])[2] if found else ""  # the first of those in the largest type
+            is_title &= line.size == largest and len(_WORD.findall(text)) >= _LEAST_COVERED
+            if is_title and _key(text) in seen:
+                return text.rstrip(".*")
+    return ""
 
 
 def _groups(lines: Sequence[Line], size: float) -> Iterator[range]:

@@ -368,6 +368,12 @@ def test_the_title_behind_a_cover_page_is_taken() -> None:
              [*printed(prose(2, 2), 72, 740), *printed(title, 72, 700, 14), *printed(prose(3), 72, 640)]]  # fmt: skip
     wanted = "Points, Weirs and Gates: Partly Rising and Non-Rising Walls of the Tarn"
     assert read(pdf_bytes(pages, title="River Papers 10.1080"), "a", "a.pdf").title == wanted
+    other = [
+        ("Other Words Above These Names", 72, 720, 14, False),
+        ("Ana Loy and Rin Okabe of Goole", 72, 700, 10, False),
+    ]
+    named = [*pages[0], ("Ana Loy and Rin Okabe of Goole", 72, 400, 10, False)]
+    assert "Goole" not in read(pdf_bytes([named, [*other, *printed(prose(3), 72, 640)]]), "a", "a.pdf").title
     pages[0][0] = ("Number 7 of these papers", *pages[0][0][1:])
     assert read(pdf_bytes(pages), "a", "a.pdf").title != wanted
 
