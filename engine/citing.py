@@ -41,11 +41,7 @@ class CitingDocument:
 
 
 def cited_by(index: Index, doc_id: str) -> tuple[CitingDocument, ...]:
-    """The documents that name a document, those with most citing sentences first; reads all texts of the index.
-
-    Raises:
-        QueryError: there is no such document, or nothing in it identifies it.
-    """
+    """The documents that name a document, those with most citing sentences first; reads all texts of the index."""
     document = index.document(doc_id)
     names = own_references(document)
     if not names:

@@ -44,13 +44,7 @@ def compare_alone(
     *,
     device: str | None = None,
 ) -> Result:
-    """Compare two documents without an index; see the module for the meaning of that score.
-
-    Raises:
-        DocumentError: one of the documents has no token.
-        EncoderError: the encoder cannot be loaded.
-        QueryError: a weight cannot be used.
-    """
+    """Compare two documents without an index; see the module for the meaning of that score."""
     request = request or Request()
     if encoder is None or isinstance(encoder, str):
         # A comparison within an index of words alone needs no encoder.

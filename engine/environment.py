@@ -13,11 +13,7 @@ from engine.errors import EncoderError, EngineError, MissingExtra
 
 
 def check_extra(module: str, feature: str, package: str, extra: str) -> None:
-    """Refuse a feature whose package is not installed.
-
-    Raises:
-        MissingExtra: the package is not installed; the message has the install command.
-    """
+    """Refuse a feature whose package is not installed."""
     if importlib.util.find_spec(module) is None:
         raise MissingExtra(feature, package, extra)
 
@@ -47,10 +43,6 @@ def require_one_faiss() -> None:
 
     The distributions share one folder: installing a second one breaks both, and
     removing it deletes files of the first.
-
-    Raises:
-        MissingExtra: there is none.
-        EngineError: there are several, or a build that is unusably slow.
     """
     found = installed_faiss()
     if not found:
@@ -69,9 +61,6 @@ def check_device(device: str | None) -> str | None:
 
     Args:
         device: `cpu`, `cuda` or `cuda:N`; None leaves the choice to the code that uses it.
-
-    Raises:
-        EncoderError: the name is none of these, or torch does not see the device.
     """
     if device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", device):
         raise EncoderError(f"device {device!r} is none of cpu, cuda, cuda:N; see what there is: longmatch doctor")

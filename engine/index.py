@@ -89,11 +89,6 @@ class Index:
             store: see `longmatch.Index.open`.
             placement: where partitions are searched; by default in this process. Elsewhere no document is encoded for
                 a query.
-
-        Raises:
-            EncoderError: torch does not see that device.
-            IndexMismatch: there is no index, or it was built with another encoder.
-            IndexDamaged: its catalog, or with a GPU a shard, is not the one that was written.
         """
         check_device(device)
         snapshot = open_snapshot(Path(path))
@@ -122,12 +117,7 @@ class Index:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder of the index, loaded at first use.
-
-        Raises:
-            EncoderError: it cannot be loaded.
-            IndexMismatch: the encoder of the recorded name has other parameters or settings; or the index has none.
-        """
+        """The encoder of the index, loaded at first use."""
         self._check_vectors()
         with self._lock:
             if self._encoder is None:
@@ -187,11 +177,6 @@ class Index:
         Copies of the query are left out, and with them the document itself. Nothing is encoded for a document of the
         index where all documents have vectors. In mode NOVELTY the sections of the query are ranked by how little of
         them any document contains, see `engine.search.joint`; candidates are then those of the whole query.
-
-        Raises:
-            DocumentError: the document has no token.
-            EncoderError: an explanation of the model is requested, and the encoder computes nothing by itself.
-            QueryError: the filter or a weight cannot be used, or a document is not in the index.
         """
         request = request or Request()
         self._check(request)
@@ -222,11 +207,6 @@ class Index:
             like: documents, or doc_ids of indexed documents, at least one.
             unlike: documents that hits are to be unlike, in the same form.
             request: how to search; its weights of sections hold for each document.
-
-        Raises:
-            DocumentError: a document has no token.
-            QueryError: no document is to be like, the filter or a weight cannot be used, a document is not in the
-                index, or the request is for novelty, a diverse order or an explanation of the model.
         """
         from engine.search.joint import joint
 
@@ -307,11 +287,7 @@ class Index:
         return nullcontext() if self.encoder.takes_threads else self._lock
 
     def matching(self, where: str | None) -> NDArray[np.int64]:
-        """The positions of the documents that pass a metadata filter, ascending; of all documents without a filter.
-
-        Raises:
-            QueryError: the filter cannot be used.
-        """
+        """The positions of the documents that pass a metadata filter, ascending; of all documents without a filter."""
         if where is None:
             return np.arange(self.n_documents)
         check_fields(self.snapshot, where)
@@ -373,11 +349,7 @@ class Index:
         return is_cut or are_bare or (encoding is not None and encoding.n_encoded < encoding.n_candidates)
 
     def rank_id(self, doc_id: str, *, k: int) -> list[tuple[str, float]]:
-        """The best targets of an indexed document, best first, itself left out, without a breakdown.
-
-        Raises:
-            QueryError: no such document, or k below 1.
-        """
+        """The best targets of an indexed document, best first, itself left out, without a breakdown."""
         positions, scores = self.searcher().rank(self.stored_query(doc_id), Request(k=k, without=(doc_id,)))
         names = self._names
         return [(names[position], float(score)) for position, score in zip(positions, scores, strict=True)]
@@ -402,9 +374,6 @@ class Index:
         """(C, D) float32: the stored chunk vectors of a document, in reading order, unit rows up to half precision.
 
         C is 0 for a document that has no vectors yet.
-
-        Raises:
-            QueryError: no such document.
         """
         return self.snapshot.chunk_vectors(np.array([self.position(doc_id)]))[0]
 
@@ -413,10 +382,6 @@ class Index:
 
         Args:
             target: another document, which need not be in the index; or a doc_id.
-
-        Raises:
-            DocumentError: a document has no token.
-            QueryError: no such document, or a weight cannot be used.
         """
         from engine.comparison import compare
 
@@ -435,11 +400,7 @@ class Index:
         return self.snapshot.doc_ids(), self.snapshot.document_vectors
 
     def position(self, doc_id: str) -> int:
-        """Row of a document in the snapshot.
-
-        Raises:
-            QueryError: no such document.
-        """
+        """Row of a document in the snapshot."""
         position = self.snapshot.position(doc_id)
         if position is None:
             similar = self.snapshot.similar_names(doc_id)

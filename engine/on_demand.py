@@ -54,11 +54,7 @@ class OnDemand:
     log: Callable[[str], None]  # gets a line before documents are encoded, and one if vectors cannot be stored
 
     def for_query(self, snapshot: Snapshot, query: Query, request: Request) -> Encoding:
-        """Encode the best candidates of a query that have no vectors; of containment, the best by containment.
-
-        Raises:
-            QueryError: the filter does not parse.
-        """
+        """Encode the best candidates of a query that have no vectors; of containment, the best by containment."""
         is_cover = request.used_scoring.cover
         by_words = Searcher(snapshot, replace(CONTAINMENT, chunk_weight=0) if is_cover else BY_WORDS)
         best, _ = by_words.rank(query, _best_by_words(request))

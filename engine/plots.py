@@ -115,9 +115,6 @@ def corpus_map(index: Index, query: Document | str | None = None, where: str | N
     """Project the documents of an index, and a query with them.
 
     Documents without vectors are left out.
-
-    Raises:
-        QueryError: there is no such document, the filter cannot be used, or most documents have no vectors.
     """
     snapshot = index.snapshot
     chosen = index.matching(where)

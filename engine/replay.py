@@ -220,11 +220,7 @@ def _score(score: float | None) -> str:
 
 
 def recorded_results(path: Path) -> list[dict[str, Any]]:
-    """The results in a file: an envelope, one result, or one result per line.
-
-    Raises:
-        DocumentError: the file cannot be read, or holds something else.
-    """
+    """The results in a file: an envelope, one result, or one result per line."""
     try:
         results = _parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -243,11 +239,7 @@ _WRITE = "write results: longmatch query INDEX DOCUMENT --format json -o FILE"
 
 @contextmanager
 def as_written() -> Iterator[None]:
-    """Refuse a result that was edited: a value is missing, or of another type.
-
-    Raises:
-        DocumentError: `longmatch query` wrote no such result.
-    """
+    """Refuse a result that was edited: a value is missing, or of another type."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -266,11 +258,7 @@ def _parsed(text: str) -> list[Any]:
 
 
 def check_replayable(recorded: Mapping[str, Any]) -> None:
-    """Check that a result records the parameters of a search.
-
-    Raises:
-        QueryError: it records none, or those of a comparison.
-    """
+    """Check that a result records the parameters of a search."""
     title, origin = recorded["query"]["title"], recorded.get("provenance")
     if origin is None:
         raise QueryError(f"the result of {title!r} records no parameters; search again")
@@ -289,11 +277,7 @@ def kept_query(recorded: Mapping[str, Any]) -> Document | None:
 
 
 def replay(index: Index, recorded: Mapping[str, Any], query: Document | None) -> Differences:
-    """Repeat a search, and compare its result with the recorded one.
-
-    Raises:
-        QueryError: the document, or the fields of the filter, are not in the index.
-    """
+    """Repeat a search, and compare its result with the recorded one."""
     with as_written():
         request = Request.of(**recorded["provenance"]["parameters"])
     left_out = tuple(name for name in request.without if index.snapshot.position(name) is not None)

@@ -73,11 +73,7 @@ class Checked:
 
 
 def parse(name: str, text: str, kind: Any) -> object:  # noqa: ANN401
-    """The value of a setting that is given as text: "none", a number, true or false, a choice, or several of them.
-
-    Raises:
-        TrainingError: the text is no value of this kind.
-    """
+    """The value of a setting that is given as text: "none", a number, true or false, a choice, or several of them."""
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if NoneType in kinds and text.lower() == "none":
         return None

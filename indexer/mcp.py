@@ -179,9 +179,6 @@ def mcp_server(
         index: a folder, or an opened index that nothing else uses.
         files: folder whose files a model can search with; by default a model can search with texts and indexed
             documents only.
-
-    Raises:
-        IndexMismatch: there is no index in the folder.
     """
     opened = index if isinstance(index, Index) else Index.open(index, store=False)
     reader = DocumentReader(limits)

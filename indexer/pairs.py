@@ -61,9 +61,6 @@ def find_pairs(
     """Find the pairs of an index.
 
     Documents are not encoded: if one has no vectors, all pairs are scored by words alone.
-
-    Raises:
-        QueryError: the filter cannot be used.
     """
     started = time.perf_counter()
     run = _Pass(index, settings, progress or (lambda _what, _n_done, _n_documents: None))

@@ -179,11 +179,7 @@ class _Stratum:
 
 
 def units_of(paths: Sequence[str] | CorpusFiles, ids: FileIds | None = None) -> Iterator[Unit]:
-    """All units of a corpus; lines are read, not parsed.
-
-    Raises:
-        DocumentError: a path does not exist, or nothing readable was found.
-    """
+    """All units of a corpus; lines are read, not parsed."""
     files = paths if isinstance(paths, CorpusFiles) else list_corpus(paths)
     if files.reads_stdin:
         yield from _lines(sys.stdin.buffer, "stdin", files.fields)

@@ -29,11 +29,7 @@ def request_fields(names: Collection[str] = (), **settings: Mapping[str, object]
 
 
 def request_of(body: BaseModel) -> Request:
-    """The search of a body with such fields, besides others.
-
-    Raises:
-        QueryError: the filter is none, or two parameters exclude each other.
-    """
+    """The search of a body with such fields, besides others."""
     return Request.of(**{name: getattr(body, name) for name in type(body).model_fields if name in _SERVED})
 
 

@@ -41,11 +41,7 @@ class SearchLog:
         self._path = Path(path)
 
     def add(self, result: Result | JointResult) -> None:
-        """Append a line for a result; it is on disk when this returns.
-
-        Raises:
-            StorageError: it cannot be written.
-        """
+        """Append a line for a result; it is on disk when this returns."""
         with faults_named(str(self._path)), self._path.open("ab+") as file:
             flock(file, LOCK_EX)  # until the file is closed
             entry = log_entry(_values(result)) | {"previous": _last_digest(file)}
@@ -89,11 +85,7 @@ def _query(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_log(path: Path) -> dict[int, dict[str, Any]]:
-    """The lines of a log by number, from 1; a line that a crash cut short is left out.
-
-    Raises:
-        DocumentError: a line was changed, or lines before it were changed, added or removed.
-    """
+    """The lines of a log by number, from 1; a line that a crash cut short is left out."""
     entries, previous = dict[int, dict[str, Any]](), ""
     for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
         if (entry := _parsed(line)) is None:
@@ -157,11 +149,7 @@ class Watch:
     """The reported hits of queries in one index; `saved` makes those of this run durable."""
 
     def __init__(self, path: Path, folder: Path) -> None:
-        """Read the state; a file that does not exist is an empty state.
-
-        Raises:
-            DocumentError: the file holds something else, or belongs to another index.
-        """
+        """Read the state; a file that does not exist is an empty state."""
         self._path, self._folder = path, str(folder.resolve())
         self._reported: dict[str, dict[str, str]] = {}  # by query: doc_id -> content hash
         if not path.exists():

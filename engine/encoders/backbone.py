@@ -64,9 +64,6 @@ def load_weights(make: Callable[[], ModuleT], file: Path) -> ModuleT:
     """Make a module with the parameters of a file that `save_weights` wrote.
 
     Shapes are compared before the module takes memory. The state of torch's random generator is kept.
-
-    Raises:
-        EncoderError: the file cannot be read, or holds parameters of other names or shapes.
     """
     with torch.random.fork_rng(devices=[]):
         with torch.device("meta"):
@@ -266,11 +263,7 @@ class Backbone:
         dtype: torch.dtype | None = None,
         pooling: Pooling = Pooling.MEAN,
     ) -> None:
-        """Load the model and the tokenizer of a folder.
-
-        Raises:
-            EncoderError: the folder holds no model, or its tokenizer gives no offsets.
-        """
+        """Load the model and the tokenizer of a folder."""
         hardware.set_up_kernels()
         self.folder = folder
         self.pooling = pooling
@@ -336,11 +329,7 @@ class Backbone:
         self.dtype = dtype
 
     def freeze(self, n_layers: int) -> None:
-        """Freeze the embeddings and the first layers in training, none at 0; half the layers save a third of the work.
-
-        Raises:
-            EncoderError: the model has fewer layers.
-        """
+        """Freeze the embeddings and the first layers, none at 0; half the layers save a third of the work."""
         weights = dict(self.model.named_parameters())
         numbers = {name: int(match[1]) for name in weights if (match := LAYER.search(name))}
         n_own = max(numbers.values(), default=-1) + 1
@@ -354,9 +343,6 @@ class Backbone:
         """Keep only the inputs of each layer while training, and recompute the rest for the gradient.
 
         Chen et al. (2016, arXiv:1604.06174): the same gradients for less memory and one more forward pass.
-
-        Raises:
-            EncoderError: the model does not support it.
         """
         for model in self._attention.models:
             if not model.supports_gradient_checkpointing:

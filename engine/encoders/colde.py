@@ -107,9 +107,6 @@ def chunk_across_sections(document: Document, tokenizer: Tokenizer, most: int) -
     """Cut a document into windows of exactly `most` tokens, the last one shorter; every token is in one chunk.
 
     Each chunk is of the section in which it begins. A section in which no chunk begins has no chunks.
-
-    Raises:
-        DocumentError: the document has no token.
     """
     tokens: list[tuple[int, int, int, int]] = []  # section, start, stop, id
     for number, (ids, offsets) in enumerate(tokenizer.tokenize(_texts(document))):
@@ -152,9 +149,6 @@ class ColdeConfig(Checked):
     lets the LSTM run on over padding. Neither is repeated here. `fixed` follows the paper, but keeps
     sentences whole, ends chunks at headings, so that each is a part of one section, and uses no
     chunk numbers that were never trained.
-
-    Raises:
-        EncoderError: a value is out of its range.
     """
 
     error: ClassVar[type[EngineError]] = EncoderError
@@ -292,11 +286,7 @@ class ColdeLayers(nn.Module):
     """
 
     def __init__(self, width: int, config: ColdeConfig, *, own_pooler: bool = False) -> None:
-        """Make layers for a backbone of a width, with random parameters, and a pooler if the backbone has none.
-
-        Raises:
-            EncoderError: the width cannot be shared by the heads.
-        """
+        """Make layers for a backbone of a width, with random parameters, and a pooler if the backbone has none."""
         super().__init__()
         clamp = config.variant == Variant.FIXED
         self.positions = Positions(width, config.n_sections, clamp=clamp) if config.has_tables else None
@@ -374,11 +364,7 @@ into {config.n_sections} sections, temperature {config.temperature}. Left out of
     def __init__(
         self, backbone: Backbone, config: ColdeConfig, *, name: str = "", layers: ColdeLayers | None = None
     ) -> None:
-        """Put layers on a backbone; by default new ones, which `create` draws from a seed.
-
-        Raises:
-            EncoderError: the backbone does not fit the configuration.
-        """
+        """Put layers on a backbone; by default new ones, which `create` draws from a seed."""
         if type(attention_of(backbone.model)) is not PlainAttention:
             raise EncoderError(
                 f"{backbone.folder} is a {backbone.model.config.model_type}, made to read long texts at once; "
@@ -404,11 +390,7 @@ into {config.n_sections} sections, temperature {config.temperature}. Left out of
         device: str | None = None,
         dtype: torch.dtype | None = None,
     ) -> Self:
-        """Put new layers, drawn from a seed, on a BERT-like model of transformers; train in float32.
-
-        Raises:
-            EncoderError: the backbone cannot be loaded, or does not fit the configuration.
-        """
+        """Put new layers, drawn from a seed, on a BERT-like model of transformers; train in float32."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return cls(Backbone(backbone_folder, device=device, dtype=dtype), config or ColdeConfig())

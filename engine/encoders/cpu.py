@@ -343,11 +343,7 @@ def default_dtype() -> Dtype:
 
 
 def read_sizes(folder: Path) -> BertSizes | None:
-    """The sizes of a folder that `OpenvinoBert` reads; None for any other, or where OpenVINO is not installed.
-
-    Raises:
-        EncoderError: its config.json is damaged, or leads to other files, packages or code.
-    """
+    """The sizes of a folder that `OpenvinoBert` reads; None for any other, or where OpenVINO is not installed."""
     with naming_folder(folder):
         sizes = BertSizes.of(read_config(folder))
         if sizes is None or weight_files(folder) != [folder / WEIGHTS_FILE]:
@@ -375,11 +371,7 @@ class OpenvinoBert:
     def __init__(
         self, folder: Path, sizes: BertSizes, *, pooling: Pooling = Pooling.MEAN, dtype: Dtype | None = None
     ) -> None:
-        """Take a folder for which `read_sizes` returned these sizes.
-
-        Raises:
-            EncoderError: the processor has no bf16, or tokenizer and model do not belong together.
-        """
+        """Take a folder for which `read_sizes` returned these sizes."""
         if dtype == "bfloat16" and not cpu_has_bf16():
             raise EncoderError("this processor does not multiply bfloat16 natively; encode with --dtype float32")
         self.folder, self.pooling, self._sizes = folder, pooling, sizes
@@ -464,11 +456,7 @@ class OpenvinoBert:
 
 @dataclass(frozen=True)
 class MeanConfig(Checked):
-    """The settings that the vectors of a mean encoder depend on, besides the backbone.
-
-    Raises:
-        EncoderError: the window holds no token.
-    """
+    """The settings that the vectors of a mean encoder depend on, besides the backbone."""
 
     error: ClassVar[type[EngineError]] = EncoderError
     window_tokens: int = setting(WINDOW_TOKENS, "most tokens of a chunk", COUNT)
@@ -476,11 +464,7 @@ class MeanConfig(Checked):
 
     @classmethod
     def of(cls, values: Mapping[str, Any], folder: Path) -> Self:
-        """The configuration with these values, which come from a folder.
-
-        Raises:
-            EncoderError: a value is missing, of the wrong kind, or out of its range.
-        """
+        """The configuration with these values, which come from a folder."""
         # Files without a pooling were saved when mean pooling was the only one.
         return read_configuration(cls, {"pooling": Pooling.MEAN.value, **values}, folder / CONFIG_FILE)
 

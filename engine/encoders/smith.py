@@ -311,9 +311,6 @@ def take_over(bert: Any, folder: Path, *, words_alone: bool = False) -> None:  #
     Position and word tables can be shorter here; a pooler that the folder does not
     hold keeps its own parameters. Folders of transformers mostly specify the exact GELU;
     ours is the approximate one that BERT was trained with (they differ by 1e-3).
-
-    Raises:
-        EncoderError: the folder holds no BERT, or one of other sizes.
     """
     model, missing = load_model(folder, torch.float32, what="a BERT")
     if model.config.model_type != "bert":
@@ -374,11 +371,7 @@ and of unit length, for documents, sections and blocks alike.
     )
 
     def __init__(self, module: SmithModule, tokenizer: Tokenizer, *, name: str = "", device: str = "cpu") -> None:
-        """Wrap a module that is on `device`.
-
-        Raises:
-            EncoderError: the tokenizer is not of BERT's kind.
-        """
+        """Wrap a module that is on `device`."""
         if (len(tokenizer.prefix), len(tokenizer.suffix)) != (1, 1):
             raise EncoderError(
                 f"the tokenizer of {tokenizer.folder} puts {len(tokenizer.prefix)} tokens before a text and "
@@ -413,9 +406,6 @@ and of unit length, for documents, sections and blocks alike.
             tokenizer_folder: a folder with a fast WordPiece tokenizer.
             sentence_encoder: folder of a BERT of the same sizes, whose parameters are copied.
             word_embeddings: folder of a BERT of the same width, of which only the word embeddings are copied.
-
-        Raises:
-            EncoderError: a folder does not hold what is required of it.
         """
         device = device or default_device()
         tokenizer = Tokenizer(tokenizer_folder)

@@ -35,9 +35,6 @@ class SmithConfig(Checked):
     code gives the last layer of each side parameters of its own. That is not repeated in `released`: an
     index holds one vector of each document, which is a query in one search and a target in another, and
     a document would not match itself.
-
-    Raises:
-        EncoderError: a size is out of its range, or the sizes do not fit each other.
     """
 
     error: ClassVar[type[EngineError]] = EncoderError

@@ -98,9 +98,6 @@ class Vocabulary:
             min_df: fewest texts that a word occurs in.
             max_df: greatest share of the texts that a word occurs in.
             max_words: where more remain, those in the most texts are taken.
-
-        Raises:
-            EncoderError: no word remains.
         """
         n_texts = 0
         frequencies: Counter[str] = Counter()
@@ -141,11 +138,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, file: Path) -> Self:
-        """Read what `save` wrote.
-
-        Raises:
-            EncoderError: it is missing, or not a list of distinct words.
-        """
+        """Read what `save` wrote."""
         words = read_json(file)
         if not words or not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise EncoderError(f"{file} is no list of words; save the encoder again")
@@ -261,9 +254,6 @@ class TdeConfig(Checked):
     `paper` reads every sentence by itself and takes the state of its [CLS]. `fixed`
     reads sentences under 8 tokens, mostly headings, with the next one, and takes the
     mean of all states. No code was published, so there is no `released`.
-
-    Raises:
-        EncoderError: a value is out of its range.
     """
 
     error: ClassVar[type[EngineError]] = EncoderError
@@ -384,11 +374,7 @@ document's is the mean of its sentences. A pair head gives the probability of a 
 """
 
     def __init__(self, backbone: Backbone, layers: TdeModule, config: TdeConfig, *, name: str = "") -> None:
-        """Combine layers with a backbone of the same configuration.
-
-        Raises:
-            EncoderError: `config` leaves no room for text, or needs a [CLS] that the backbone lacks.
-        """
+        """Combine layers with a backbone of the same configuration."""
         tokenizer = backbone.tokenizer
         super().__init__(backbone, config, name=name, chunk_tokens=config.sentence_tokens - tokenizer.n_special)
         if self.chunk_tokens < 1:
@@ -417,9 +403,6 @@ document's is the mean of its sentences. A pair head gives the probability of a 
 
         Args:
             texts_for_vocabulary: documents to choose the words of topics from; not read where `config.n_topics` is 0.
-
-        Raises:
-            EncoderError: the folder is no backbone, the texts hold no vocabulary, or the configuration does not fit.
         """
         config = config or TdeConfig()
         vocabulary = None
@@ -484,9 +467,6 @@ document's is the mean of its sentences. A pair head gives the probability of a 
         """The probability (...) that texts match, by the pair head, from unit rows (..., D) of shapes that broadcast.
 
         It reads document vectors as an index stores them; query and target are not interchangeable.
-
-        Raises:
-            EncoderError: the widths are not the encoder's.
         """
         for given in (query, target):
             if given.shape[-1] != self.width:

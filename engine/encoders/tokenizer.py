@@ -50,11 +50,7 @@ class Tokenizer:
     """A tokenizer of the tokenizers library that reads whole texts and truncates nothing."""
 
     def __init__(self, folder: Path) -> None:
-        """Load from a folder.
-
-        Raises:
-            EncoderError: the folder holds no tokenizer that gives offsets.
-        """
+        """Load from a folder."""
         self.folder = folder
         with naming_folder(folder):
             self._loaded = loaded = _read(folder, read_config(folder)) or _of_transformers(folder)
@@ -71,11 +67,7 @@ class Tokenizer:
         return load_fast_tokenizer(self.folder)
 
     def check_ids(self, n_words: int) -> None:
-        """Check that a model with `n_words` words knows all special tokens that are put around a text, and the padding.
-
-        Raises:
-            EncoderError: the model does not know one of them.
-        """
+        """Check that a model with `n_words` words knows the padding and all special tokens around a text."""
         highest = max(*self.prefix, *self.suffix, self.pad_id, 0)
         if highest >= n_words:
             raise EncoderError(
@@ -105,11 +97,7 @@ class Tokenizer:
 
     @property
     def mask_id(self) -> int:
-        """The id of [MASK].
-
-        Raises:
-            EncoderError: the tokenizer has none.
-        """
+        """The id of [MASK]."""
         if self._loaded.mask_id is None:
             raise EncoderError(f"the tokenizer of {self.folder} has no mask token; pretrain without masked words")
         return self._loaded.mask_id
@@ -229,9 +217,6 @@ def chunk_document(
         windows: most tokens of a window, filled with whole sentences so that every token is in one window; or a
             function from the sentence ends of a section (counts of tokens, rising) to its windows.
         title_tokens: most tokens of the title, see `Document.own_title`; 0 for an encoder that does not read it.
-
-    Raises:
-        DocumentError: the document has no token.
     """
     cut: Windows = windows if callable(windows) else (lambda ends: fill_windows(ends, windows))
     texts = [document.text[section.start : section.stop] for section in document.sections]

@@ -240,11 +240,7 @@ class MeanEncoder(BackboneEncoder):
     kind = KIND
 
     def __init__(self, backbone: Backbone, *, name: str = "", window_tokens: int = WINDOW_TOKENS) -> None:
-        """Wrap a backbone; windows are lowered to what it can read at once.
-
-        Raises:
-            EncoderError: the window holds no token.
-        """
+        """Wrap a backbone; windows are lowered to what it can read at once."""
         config = MeanConfig(min(window_tokens, backbone.max_tokens), backbone.pooling)
         super().__init__(backbone, config, name=name or str(backbone.folder), chunk_tokens=config.window_tokens)
         self.module: nn.Module = backbone.model

@@ -83,10 +83,6 @@ def index_export(snapshot: Snapshot, what: What, positions: Positions | None = N
     - `sections`: a row for each section with its text, place and kind.
     - `vectors`: a row for each vector, float32: `level` is document, section or chunk. Documents without vectors have
       no rows.
-
-    Raises:
-        IndexMismatch: vectors are requested, and the index, or each of the chosen documents, has none.
-        QueryError: there is no such table.
     """
     chosen = np.arange(snapshot.n_documents) if positions is None else positions
     match what:

@@ -147,9 +147,6 @@ def hit_frame(result: Result) -> pandas.DataFrame:
     """A row for each hit: `HIT_COLUMNS`, then the metadata.
 
     A metadata field with the name of one of these columns is left out.
-
-    Raises:
-        MissingExtra: pandas is not installed.
     """
     rows: list[dict[str, Any]] = []
     for hit in result.hits:
@@ -161,11 +158,7 @@ def hit_frame(result: Result) -> pandas.DataFrame:
 
 
 def part_frame(result: Result, *, n_pairs: int | None = N_SNIPPETS) -> pandas.DataFrame:
-    """A row for each part, see `engine.report.exports`.
-
-    Raises:
-        MissingExtra: pandas is not installed.
-    """
+    """A row for each part, see `engine.report.exports`."""
     library = _pandas("Result.parts_to_pandas()")
     frame: pandas.DataFrame = library.DataFrame(part_rows(result_dict(result, n_pairs=n_pairs)), columns=PART_COLUMNS)
     # Explicit types, also for columns without any value; "Int64" is the pandas type of integers that can be missing.

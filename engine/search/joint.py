@@ -59,9 +59,6 @@ def joint(searcher: Searcher, queries: Sequence[Query], n_like: int, request: Re
     Args:
         queries: documents whose sections are skipped and weighted already; first those to be like.
         request: of which ranks, filters, `exact`, `least` and `min_pair` are used.
-
-    Raises:
-        QueryError: the filter does not parse.
     """
     started = time.perf_counter()
     n_unlike = len(queries) - n_like

@@ -113,9 +113,6 @@ def prepare(query: Query, background: Background, scoring: evidence.Scoring) -> 
 
     Sentences that many documents have and sections that the query skips are left out of its evidence; the sentences
     only if the query does not keep them.
-
-    Raises:
-        QueryError: nothing of the query would be left.
     """
     reference, vectors = background.reference, pool_long(query.vectors)
     if reference.width != len(vectors.document):  # drawn before the index had vectors: words alone, without thresholds
@@ -241,9 +238,6 @@ def query_stretches(
 
     Returns:
         Stretches in reading order that do not overlap.
-
-    Raises:
-        QueryError: nothing of the query would be left.
     """
     skipped = [Span(query.sections[at].start, query.sections[at].stop) for at in np.flatnonzero(left_out).tolist()]
     if not skipped:
@@ -382,11 +376,7 @@ _N_NAMED = 5  # headings that an error lists
 
 
 def with_section_weights(query: Query, skip: Collection[str], weights: Mapping[str, float]) -> Query:
-    """A query whose sections are skipped or weighted.
-
-    Raises:
-        QueryError: a weight cannot be used.
-    """
+    """A query whose sections are skipped or weighted."""
     kinds = section_kinds(query.document) if skip or weights else query.kinds
     of_sections = section_weights(query.document, weights, kinds) if weights else ()
     skipped = frozenset(map(SectionKind, skip))
@@ -397,11 +387,7 @@ def with_section_weights(query: Query, skip: Collection[str], weights: Mapping[s
 def section_weights(
     document: Document, weights: Mapping[str, float], kinds: Sequence[SectionKind] | None = None
 ) -> tuple[float, ...]:
-    """The weight of each section of a document; () where all are 1.
-
-    Raises:
-        QueryError: a weight is not such a number, two names are the same, or a name fits no section and is not a kind.
-    """
+    """The weight of each section of a document; () where all are 1."""
     by_name: dict[str, float] = {}
     for name, weight in weights.items():
         _check(name, weight)

@@ -101,9 +101,6 @@ class Searcher:
         A query of very many chunks is searched with fewer, pooled chunks, see `engine.search.query`.
         The coverage of the result records this, and such a result is never certified. A search by containment scores
         every document, since lists and postings choose similar documents.
-
-        Raises:
-            QueryError: the filter does not parse.
         """
         request = request or Request()
         started = time.perf_counter()
@@ -141,19 +138,12 @@ class Searcher:
 
         Returns:
             Two arrays (R,), R at most k: positions in the snapshot, and scores above 0, best first.
-
-        Raises:
-            QueryError: the filter does not parse.
         """
         best = self.ranks(self.prepare(query), partition.Selection.of(request), request.k).best.exact
         return best.positions, best.scores
 
     def survey(self, selection: partition.Selection) -> partition.Survey:
-        """The documents that a search may find, of all partitions; see `Partition.survey`.
-
-        Raises:
-            QueryError: the filter does not parse.
-        """
+        """The documents that a search may find, of all partitions; see `Partition.survey`."""
         surveys = self._each(lambda number: self._partitions[number].survey(selection))
         return partition.Survey(
             np.concatenate([surveys[number].positions + self.snapshot.bases[number] for number in sorted(surveys)]),
@@ -299,11 +289,7 @@ def _passes(queries: Sequence[tuple[int, Prepared]], n_documents: int) -> Iterat
 
 
 def ranked(searcher: Searcher, query: Query, request: Request) -> Result:
-    """Search with one hit for each group and in a diverse order, as far as these are requested.
-
-    Raises:
-        QueryError: the filter does not parse.
-    """
+    """Search with one hit for each group and in a diverse order, as far as these are requested."""
     if request.one_per is None:
         return _diversified(searcher, query, request)
     groups = _groups(searcher, query, request, request.one_per)

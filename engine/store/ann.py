@@ -33,11 +33,7 @@ _SOURCE_LINE = re.compile(r"^.*\.(?:cpp|h):\d+: (?:Error: '.*?' failed: )?", re.
 
 
 def check_factory(factory: str, width: int) -> None:
-    """Check that FAISS accepts a factory string; whether the type can be trained shows only in training.
-
-    Raises:
-        IndexMismatch: FAISS does not know the string, or not for this width.
-    """
+    """Check that FAISS accepts a factory string; whether the type can be trained shows only in training."""
     _empty_index(factory, width)
 
 
@@ -74,9 +70,6 @@ class AnnIndex:
         Args:
             sample: draws (n, D) float32 training rows, if the type needs any; released before vectors are added.
             blocks: ids (B,) and rows (B, D) float32.
-
-        Raises:
-            IndexMismatch: FAISS does not know the string, or the type cannot take ids.
         """
         index, n_trained = _empty_index(factory, width), 0
         try:

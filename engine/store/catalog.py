@@ -102,10 +102,6 @@ def open_reader(path: Path) -> sqlite3.Connection:
     """Open the catalog read-only, in a transaction, so that it shows one state; several threads may use it.
 
     In a folder that cannot be written, the file is opened as immutable.
-
-    Raises:
-        StorageError: the folder cannot be written, and the newest commits are only in the log.
-        IndexDamaged: SQLite cannot open it.
     """
     with catalog_faults(path):
         connection = open_catalog(path, read_only=True)
@@ -158,11 +154,7 @@ def has_log(folder: Path) -> bool:
 
 
 def check_file_names(names: Iterable[str], place: str) -> None:
-    """Refuse a file outside of the index folder; checksums do not help against a forged catalog.
-
-    Raises:
-        IndexDamaged: a name leads out of the folder.
-    """
+    """Refuse a file outside of the index folder; checksums do not help against a forged catalog."""
     for name in names:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or len(path.parts) < 2:

@@ -224,9 +224,6 @@ def stored_rows(connection: sqlite3.Connection, document_ids: Sequence[int]) -> 
     """The rows of documents as SQLite holds them, by catalog id, each with its `content_check`.
 
     An id that does not exist is left out.
-
-    Raises:
-        IndexDamaged: a row is not what was written.
     """
     names = [*catalog.columns("documents"), "content_check"]
     statement = (
@@ -336,11 +333,7 @@ def lost_commits(meta: Mapping[str, Any], reported: int) -> str | None:
 
 
 def check_commits(meta: Mapping[str, Any], reported: int, place: str) -> None:
-    """Refuse a catalog that lacks reported commits.
-
-    Raises:
-        IndexDamaged: it does.
-    """
+    """Refuse a catalog that lacks reported commits."""
     if (lost := lost_commits(meta, reported)) is not None:
         raise IndexDamaged(f"{place} lost commits ({lost}); {_REPAIR}")
 

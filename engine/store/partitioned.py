@@ -58,12 +58,7 @@ class PartitionedSnapshot(Documents):
     _parts: Sequence[IndexSnapshot]
 
     def __init__(self, folder: Path) -> None:
-        """Open and pin all partitions.
-
-        Raises:
-            IndexMismatch: a partition is missing, is of another version, or has another encoder or language.
-            IndexDamaged: the manifest or a catalog is not what was written.
-        """
+        """Open and pin all partitions."""
         self.folder = folder
         self._open_parts(read_manifest(folder))
         for _ in range(OPENINGS - 1):
@@ -151,11 +146,7 @@ class _JoinedShards(ShardSet):
 
 
 def check_partition(meta: Mapping[str, Any], where: object, number: int, manifest: Manifest) -> None:
-    """Check that an index is the partition of a manifest with a given number.
-
-    Raises:
-        IndexMismatch: the index is another partition or none, or has another encoder or language.
-    """
+    """Check that an index is the partition of a manifest with a given number."""
     n_partitions = len(manifest.partitions)
     recorded, expected = meta.get("partition"), {"number": number, "of": n_partitions}
     if recorded != expected:
@@ -310,10 +301,6 @@ def check_fields(snapshot: Documents, where: str) -> None:
     """Check that each field that a filter compares is in some document, with a value that compares with its own.
 
     A field that is only tested with `exists` may be absent, and an index without documents has no fields.
-
-    Raises:
-        QueryError: no document has one of the fields, all have numbers where the filter has a text, or the reverse,
-            or the filter does not parse.
     """
     for key, values in compared_values(where):
         if snapshot.has_field(key, values):
@@ -328,11 +315,7 @@ def check_fields(snapshot: Documents, where: str) -> None:
 
 
 def check_key(snapshot: Documents, key: str, place: str = "") -> None:
-    """Check that some document of an index has a metadata field; an index without documents has no fields.
-
-    Raises:
-        QueryError: none has; the message begins with a place, and names the fields that exist.
-    """
+    """Check that some document of an index has a metadata field; an index without documents has no fields."""
     if not snapshot.has_field(key) and (snapshot.n_documents or snapshot.field_names()):
         raise QueryError(f"{place}no document has the field {key!r}; {_known(key, snapshot.field_names())}")
 

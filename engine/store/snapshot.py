@@ -190,9 +190,6 @@ class Documents(Gathering, ABC):
         """Documents in the order given; text and sections are unpacked when first read, also after closing.
 
         The coverage of a document with vectors in memory is theirs.
-
-        Raises:
-            IndexDamaged: a text is missing, or is not what was written.
         """
         return self._of(positions, IndexSnapshot._own_documents)
 
@@ -293,11 +290,7 @@ class Documents(Gathering, ABC):
 
     @cached_property
     def reference(self) -> Reference:
-        """The pinned reference; while there is none, a reference drawn from the documents of the snapshot, version 0.
-
-        Raises:
-            IndexDamaged: its file is not the one that was written.
-        """
+        """The pinned reference; while there is none, one drawn from the documents of the snapshot, version 0."""
         row = self.reference_row
         if row is None:
             return self.draw_reference(0)
@@ -430,9 +423,6 @@ class IndexSnapshot(Documents):
         """Whether nothing was committed since this was opened.
 
         Reads about ten rows.
-
-        Raises:
-            EngineError: the index can no longer be opened.
         """
         with reading(self.folder / CATALOG_FILE) as now:
             return checks.table_checks(now) == checks.table_checks(self._connection)
@@ -526,9 +516,6 @@ class IndexSnapshot(Documents):
 
         Also None if a writer published another generation before that first use: the file is then
         deleted, and an exact scan takes its place.
-
-        Raises:
-            IndexDamaged: the file is not the one that was written.
         """
         row = self.generation_row
         if row is None:
@@ -559,11 +546,7 @@ class IndexSnapshot(Documents):
 
     @cached_property
     def word_postings(self) -> Postings | None:
-        """Postings over documents without vectors that no generation covers; None if they are few.
-
-        Raises:
-            IndexDamaged: the file is not the one that was written.
-        """
+        """Postings over documents without vectors that no generation covers; None if they are few."""
         row = self.word_postings_row
         return None if row is None else self._postings(row, self._word_postings_file)
 

@@ -100,11 +100,7 @@ def _joined(word: str, conditions: list[Condition]) -> Condition:
 
 
 def parse_where(where: str) -> Condition:
-    """Turn a filter into a condition on the documents table.
-
-    Raises:
-        QueryError: it does not parse; the message points at the place.
-    """
+    """Turn a filter into a condition on the documents table."""
     return _Parser(where).parse()
 
 
@@ -112,9 +108,6 @@ def compared_values(where: str) -> list[tuple[str, list[_Value]]]:
     """The metadata keys that a filter compares, and with which values, in their order; none of `!=`, a pattern or date.
 
     Keys that are only tested with `exists` are not among them, nor are `doc_id`, `title` and `source`.
-
-    Raises:
-        QueryError: it does not parse; the message points at the place.
     """
     parser = _Parser(where)
     parser.parse()
@@ -384,11 +377,7 @@ _OF_OTHERS = ("must", "should", "must_not")  # keys with which other programs jo
 
 
 def filter_text(where: object) -> str | None:
-    """A filter in the language above from a text, a dict or its JSON; None for no filter.
-
-    Raises:
-        QueryError: it is neither, or the dict is not a valid filter.
-    """
+    """A filter in the language above from a text, a dict or its JSON; None for no filter."""
     if isinstance(where, str) and where.lstrip().startswith("{"):
         try:
             where = json.loads(where)
@@ -402,11 +391,7 @@ def filter_text(where: object) -> str | None:
 
 
 def where_text(where: Mapping[str, Any]) -> str | None:
-    """A filter in the language of `engine.store.where`; None for an empty one, which keeps all documents.
-
-    Raises:
-        QueryError: a key is not a text, an operator is not known, or a value cannot be compared.
-    """
+    """A filter in the language of `engine.store.where`; None for an empty one, which keeps all documents."""
     try:
         return _filter(where) if where else None
     except _Refused as error:

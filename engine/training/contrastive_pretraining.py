@@ -22,11 +22,7 @@ _INITIAL_STD = 0.02
 
 @dataclass(frozen=True)
 class ViewsSettings(Checked):
-    """Settings of the loss; DocSplit has a weight of 0.1 for masked words.
-
-    Raises:
-        TrainingError: a setting does not work with a queue.
-    """
+    """Settings of the loss; DocSplit has a weight of 0.1 for masked words."""
 
     temperature: float = setting(0.05, "temperature of the contrastive loss", ABOVE_ZERO)
     mlm_weight: float = setting(0.0, "weight of the masked-word loss", FROM_ZERO)
@@ -74,12 +70,7 @@ class ContrastivePretraining(_OfViews):
     """
 
     def __init__(self, encoder: TrainableEncoder, pairs: ViewPairs, settings: ViewsSettings = ViewsSettings()) -> None:
-        """Prepare the encoder and its heads.
-
-        Raises:
-            TrainingError: `mlm_weight` is above 0, but the encoder has no backbone to predict words.
-            EncoderError: `mlm_weight` is above 0, but the tokenizer has no [MASK].
-        """
+        """Prepare the encoder and its heads."""
         self.encoder = encoder
         self.pairs = pairs
         self.settings = settings
@@ -179,11 +170,7 @@ class MomentumContrast(_OfViews):
     """
 
     def __init__(self, encoder: TrainableEncoder, pairs: ViewPairs, settings: ViewsSettings) -> None:
-        """Hold an encoder and a copy of it.
-
-        Raises:
-            TrainingError: the queue is smaller than a batch.
-        """
+        """Hold an encoder and a copy of it."""
         if settings.queue < pairs.batch_size:
             raise TrainingError(
                 f"a queue of {settings.queue} does not hold a batch of {pairs.batch_size}; give it some thousands"
@@ -257,10 +244,6 @@ class ContrastiveTension:
             pairs: segmented by the same encoder. Its batch size counts the pairs of texts, of which K in
                 K + 1 are of different texts. Its sampler is not used: both encoders read the same text.
             negatives: K, at least 1.
-
-        Raises:
-            TrainingError: K is below 1, there are fewer than K other documents, or the batch size is not a
-                multiple of K + 1.
         """
         if not 1 <= negatives < len(pairs.documents):
             raise TrainingError(

@@ -29,10 +29,6 @@ def read_judgments(path: Path, queries: Collection[str] | None = None) -> Judgme
 
     Args:
         queries: keep only these, in their order; the result has each of them, some perhaps without targets.
-
-    Raises:
-        TrainingError: the file does not exist or cannot be read, a column or an id is missing, or a relevance
-            is not a whole number.
     """
     judged: dict[str, dict[str, int]] = {query_id: {} for query_id in queries or ()}
     try:
@@ -72,11 +68,7 @@ def _parsed(place: str, row: Mapping[str, str | None]) -> tuple[str, str, int]:
 
 
 def read_splits(path: Path) -> Mapping[str, list[str]]:
-    """Read the query ids of each split, as {"train": [...], "valid": [...], "test": [...]}.
-
-    Raises:
-        TrainingError: the file does not exist, or has another form.
-    """
+    """Read the query ids of each split, as {"train": [...], "valid": [...], "test": [...]}."""
     try:
         splits = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -140,9 +132,6 @@ def read_training_corpus(folder: Path, *, suffix: str = "") -> TrainingCorpus:
 
     Args:
         suffix: of the file names of one task, such as "_citation".
-
-    Raises:
-        TrainingError: no corpus, or files that do not fit together.
     """
     path = _corpus_file(folder)
     documents, n_unreadable = collect(read_file(path), path)

@@ -84,11 +84,7 @@ DEFAULT_LOSSES: Mapping[Loss, float] = {Loss.MAXSIM: 1.0, Loss.DOCUMENT: 0.3}
 
 @dataclass(frozen=True)
 class FineTuningSettings(Checked):
-    """Settings of batches and losses; the defaults were the best on valid of those tried.
-
-    Raises:
-        TrainingError: a number is out of its range, or nothing is minimised.
-    """
+    """Settings of batches and losses; the defaults were the best on valid of those tried."""
 
     losses: Mapping[Loss, float] = setting(DEFAULT_LOSSES, "losses with their weights: maxsim, document, bce")
     queries: int = setting(20, "queries of a batch, each with one positive", Range(least=2))
@@ -165,11 +161,7 @@ class FineTuning:
     def __init__(
         self, encoder: TrainableEncoder, sources: Sequence[Source], settings: FineTuningSettings, *, seed: int = 0
     ) -> None:
-        """Prepare the corpora.
-
-        Raises:
-            TrainingError: a corpus has fewer than two queries with pairs.
-        """
+        """Prepare the corpora."""
         for source in sources:
             if len(source.corpus.pairs) < 2:
                 raise TrainingError(
@@ -191,9 +183,6 @@ class FineTuning:
         """Draw queries of one corpus, a positive for each, and hard negatives.
 
         Documents without a token are left out.
-
-        Raises:
-            TrainingError: none of the queries, or of the targets, has a token.
         """
         rng = step_generator(self._seed, step)
         number = int(rng.choice(len(self._sources), p=self._shares))

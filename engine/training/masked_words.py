@@ -129,12 +129,7 @@ class MaskedWordLoss(nn.Module):
     """
 
     def __init__(self, backbone: Backbone, *, seed: int = 0) -> None:
-        """Make a head for a backbone.
-
-        Raises:
-            TrainingError: its word embeddings are not as wide as its states, so the head cannot use them.
-            EncoderError: its tokenizer has no [MASK].
-        """
+        """Make a head for a backbone."""
         super().__init__()
         n_words, width = backbone.model.get_input_embeddings().weight.shape
         if width != backbone.width:
@@ -272,12 +267,7 @@ class SmithPretraining:
     def __init__(
         self, encoder: SmithEncoder, documents: Sequence[SegmentedDocument], settings: SmithSettings = SmithSettings()
     ) -> None:
-        """Prepare the encoder and the heads of the pretraining.
-
-        Raises:
-            TrainingError: there are no documents or no objectives, or the encoder has no document layers to
-                predict blocks.
-        """
+        """Prepare the encoder and the heads of the pretraining."""
         learnable = frozenset(Objective) if encoder.config.is_hierarchical else frozenset({Objective.WORDS})
         self.objectives = learnable if settings.tasks is None else settings.tasks
         if not documents or not self.objectives:

@@ -53,11 +53,7 @@ class Classes:
     """Documents of one label belong together, documents of different labels do not."""
 
     def __init__(self, labels: Sequence[int]) -> None:
-        """Take the label of every document.
-
-        Raises:
-            TrainingError: no two documents have the same label.
-        """
+        """Take the label of every document."""
         self.labels = np.array(labels, np.int64)
         members = [np.flatnonzero(self.labels == label) for label in np.unique(self.labels)]
         self.members = [member for member in members if len(member) > 1]
@@ -87,11 +83,7 @@ class PairGraph:
     """
 
     def __init__(self, n_documents: int, pairs: Sequence[tuple[int, int]]) -> None:
-        """Take the pairs, in either direction.
-
-        Raises:
-            TrainingError: there is no pair of two different documents.
-        """
+        """Take the pairs, in either direction."""
         self.neighbours: list[set[int]] = [set() for _ in range(n_documents)]
         for first, second in pairs:
             if first != second:
@@ -270,9 +262,6 @@ class TextPairs:
     outside). Texts that match, directly or through other texts of the batch, are one class;
     the paper says only that texts which do not match are of two classes. L_ce is the
     cross-entropy of the pair head, as in eq. 1.
-
-    Raises:
-        TrainingError: there are fewer than 8 pairs, in all or in a batch.
     """
 
     encoder: TdeEncoder
@@ -386,9 +375,6 @@ def pretrain_topics(
 
     Returns:
         The mean of `EmbeddedTopicModel.loss` in each epoch.
-
-    Raises:
-        TrainingError: there is no topic model, or no text has a word of its vocabulary.
     """
     if encoder.module.topics is None:
         raise TrainingError("the encoder has n_topics 0, so no topics to fit; create it with n_topics 50, say")

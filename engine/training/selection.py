@@ -102,12 +102,7 @@ class EvidenceChunks:
     threshold_rank: int  # M, at least 1; theta is the similarity of the (M+1)-th best target of the batch
 
     def __call__(self, batch: PairBatch, rng: np.random.Generator) -> PairBatch:
-        """Select chunks.
-
-        Raises:
-            TrainingError: the index has other chunks than the documents of the batch.
-            QueryError: the index lacks a document of the batch.
-        """
+        """Select chunks."""
         targets = [self._vectors(document) for document in batch.targets]
         stacked = np.concatenate(targets)
         starts = np.cumsum([0, *map(len, targets)])
@@ -218,11 +213,7 @@ def index_miner(index: Index, corpus: TrainingCorpus, *, depth: int = DEPTH, mar
 
 
 def lexical_miner(corpus: TrainingCorpus, *, depth: int = DEPTH, margin: float = MARGIN) -> Miner:
-    """Negatives by BM25 over whole texts: they share words with the query, whatever their score by the model.
-
-    Raises:
-        MissingExtra: bm25s is not installed.
-    """
+    """Negatives by BM25 over whole texts: they share words with the query, whatever their score by the model."""
     try:
         import bm25s
     except ModuleNotFoundError as error:

@@ -74,9 +74,6 @@ class Validation:
             chunks: maximum number of chunks of a document to encode.
             queries: maximum number of queries, the first ones.
             documents: number of documents to rank: the queries, their judged targets, and others drawn once.
-
-        Raises:
-            TrainingError: there are no valid judgments.
         """
         if not corpus.valid:
             raise TrainingError(
@@ -295,12 +292,7 @@ class Trainer(transformers.Trainer):
             atexit.register(arguments.distributed_state.destroy_process_group)
 
     def run(self) -> Outcome:
-        """Train to the end, from the last checkpoint if there is one.
-
-        Raises:
-            TrainingError: the loss or its gradient is not finite, or a checkpoint is damaged.
-            EncoderError: the checkpoint is of another encoder.
-        """
+        """Train to the end, from the last checkpoint if there is one."""
         checkpoint = latest_checkpoint(self._folder / CHECKPOINT_FOLDER)
         if checkpoint is None:
             self.args.eval_on_start = bool(self._validate)

@@ -220,9 +220,6 @@ class ViewPairs:
     A window has at most `max_tokens` tokens, or twice as many where views divide it. Text of a view beyond `max_tokens`
     is not read. With `joined`, a view is one chunk across headings, as in DocSplit and SimCSE, as far as the encoder
     reads at once. Otherwise chunks end at headings, as they do when the encoder is used.
-
-    Raises:
-        TrainingError: there are fewer than two documents, in all or in a batch.
     """
 
     encoder: Encoder
@@ -242,11 +239,7 @@ class ViewPairs:
             )
 
     def batch(self, step: int) -> ViewBatch:
-        """The batch of a step, from 0; a document is left out if one of its views has no token.
-
-        Raises:
-            TrainingError: a chunk has more than `max_tokens` tokens, or all documents were left out.
-        """
+        """The batch of a step, from 0; a document is left out if one of its views has no token."""
         rng, room = step_generator(self.seed, step), 2 if self.sampling in _ROOMY else 1
 
         def read(position: int) -> tuple[SegmentedDocument, SegmentedDocument, int]:
@@ -258,11 +251,7 @@ class ViewPairs:
         return ViewBatch(queries, targets, positions, int(rng.integers(2**62)))
 
     def draw(self, step: int, size: int, read: Callable[[int], DrawnT]) -> list[DrawnT]:
-        """Read the documents of a step by their positions; a document is left out if it has no token.
-
-        Raises:
-            TrainingError: all documents were left out.
-        """
+        """Read the documents of a step by their positions; a document is left out if it has no token."""
         drawn = []
         for position in epoch_slice(len(self.documents), size, step, self.seed):
             with suppress(DocumentError):
@@ -272,12 +261,7 @@ class ViewPairs:
         return drawn
 
     def stretch(self, document: Document, rng: np.random.Generator) -> SegmentedDocument:
-        """Segment a document; if it is too long, a window of at most `max_tokens` tokens.
-
-        Raises:
-            DocumentError: it has no token.
-            TrainingError: a chunk has more than `max_tokens` tokens.
-        """
+        """Segment a document; if it is too long, a window of at most `max_tokens` tokens."""
         return self._read(self._window(document, rng, 1))
 
     def _window(self, document: Document, rng: np.random.Generator, room: int) -> Document:

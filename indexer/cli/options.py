@@ -237,12 +237,7 @@ def ray_option(purpose: str) -> Callable[[DecoratedT], DecoratedT]:
 
 @contextmanager
 def placed_partitions(index: Path, ray_address: str | None) -> Iterator[Placement | None]:
-    """Run the partitions of an index as actors of a Ray cluster inside the context; None without an address.
-
-    Raises:
-        MissingExtra: Ray is not installed.
-        EngineError: there is no such cluster, or the index is not partitioned.
-    """
+    """Run the partitions of an index as actors of a Ray cluster inside the context; None without an address."""
     if ray_address is None:
         yield None
         return
@@ -264,11 +259,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 
 
 def parse_bytes(text: str) -> int:
-    """Bytes of a size such as `2G` or `500 MiB`.
-
-    Raises:
-        click.BadParameter: the text is not a size.
-    """
+    """Bytes of a size such as `2G` or `500 MiB`."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text, re.IGNORECASE)
     if match is None or match[2].lower() not in _UNITS:
         raise click.BadParameter(f"{text!r} is not a size; write for example 500M or 2G")
@@ -287,11 +278,7 @@ class Reading:
 
     @property
     def limits(self) -> ReadLimits:
-        """The limits for one document, with the languages of OCR.
-
-        Raises:
-            click.ClickException: OCR is requested, and its program or a language is not installed.
-        """
+        """The limits for one document, with the languages of OCR."""
         from indexer.reading.reader import ReadLimits
 
         languages = self.ocr_language or ("eng" if self.ocr else None)
@@ -338,12 +325,7 @@ reading_options = together(
 
 
 class Queries:
-    """The queries of a command: doc_ids, texts and documents, in this order. `failed` has those that cannot be read.
-
-    Raises:
-        click.BadParameter: there is no such format of standard input.
-        click.UsageError: standard input is named twice, or not at all and has a format.
-    """
+    """The queries of a command: doc_ids, texts and documents, in this order. `failed` has those that cannot be read."""
 
     def __init__(
         self, reading: Reading, documents: Sequence[str], doc_ids: Sequence[str] = (), texts: Sequence[str] = ()
@@ -376,11 +358,7 @@ class Queries:
 
 
 def missing_files(names: Sequence[str]) -> list[Unreadable]:
-    """The names that cannot be read: there is no such file, or it is a folder.
-
-    Raises:
-        click.UsageError: standard input is named twice.
-    """
+    """The names that cannot be read: there is no such file, or it is a folder."""
     if names.count(STDIN) > 1:
         raise click.UsageError(f"'{STDIN}' is named {names.count(STDIN)} times; standard input can be read once")
     failures = []
@@ -425,11 +403,7 @@ def read_named(
 
 
 def read_each(names: Sequence[str], reading: Reading) -> list[Document]:
-    """The only document of each file.
-
-    Raises:
-        click.ClickException: a file does not exist, cannot be read, or does not hold exactly one document.
-    """
+    """The only document of each file."""
     suffix = check_form(reading.form_of_stdin, names)
     if missing := missing_files(names):
         raise _unread(missing[0])
@@ -438,11 +412,7 @@ def read_each(names: Sequence[str], reading: Reading) -> list[Document]:
 
 
 def only_document(name: str, documents: list[Document | Unreadable]) -> Document:
-    """The document of a file.
-
-    Raises:
-        click.ClickException: the file holds none or several, or cannot be read.
-    """
+    """The document of a file."""
     if len(documents) != 1:
         count = f"{len(documents):,} documents" if documents else "no document"
         raise click.ClickException(f"{name} holds {count}; name a file of one document")
@@ -471,12 +441,7 @@ as_option = click.option(
 
 
 def check_form(form: str | None, names: Sequence[str]) -> str | None:
-    """The suffix of the format of standard input, with its dot.
-
-    Raises:
-        click.BadParameter: there is no such format.
-        click.UsageError: no document is standard input.
-    """
+    """The suffix of the format of standard input, with its dot."""
     if form is None:
         return None
     if STDIN not in names:

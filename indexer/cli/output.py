@@ -32,11 +32,7 @@ _PICTURES: dict[str, Literal["png", "svg"]] = {".png": "png", ".svg": "svg"}
 
 
 def checked_output(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
-    """Callback of an option that names a file to write.
-
-    Raises:
-        click.BadParameter: the file cannot be written.
-    """
+    """Callback of an option that names a file to write."""
     if path is not None:
         _check(path)
     return path
@@ -126,10 +122,6 @@ def check_picture(path: Path | None, command: str, example: str) -> None:
     """Check that a picture can be written to a file.
 
     `command` draws the picture, and `example` is an option with a file that can be written, for the message.
-
-    Raises:
-        click.UsageError: no file is named, or its name does not end in .png or .svg.
-        MissingExtra: matplotlib is not installed.
     """
     if path is None or path.suffix.lower() not in _PICTURES:
         raise click.UsageError(f"name a file that ends in .png or .svg: {example}")
@@ -196,11 +188,7 @@ def pairs_option(default: int | None, shown: bool | str = True) -> Callable[[Dec
 
 
 def named_form(output: Path | None, names: Sequence[str]) -> str | None:
-    """The format that the suffix of a file names, or None.
-
-    Raises:
-        click.UsageError: it is none of `names`.
-    """
+    """The format that the suffix of a file names, or None."""
     suffix = "" if output is None else output.suffix[1:].lower()
     form = _FORMS.get(suffix, suffix)
     if output is not None and form in _NAMED_FORMS and form not in names:

@@ -227,9 +227,6 @@ def section_texts(document: Document, wanted: str) -> list[Passage]:
 
     A number is from 1. Of a heading, a part is enough, and case does not matter. A heading that is a number is found
     if no section has that number.
-
-    Raises:
-        QueryError: there is no such section, or several headings contain the words.
     """
     n = len(document.sections)
     if wanted.isdecimal() and 1 <= int(wanted) <= n:
@@ -253,11 +250,7 @@ def section_texts(document: Document, wanted: str) -> list[Passage]:
 
 
 def page_text(document: Document, page: int) -> Passage:
-    """The text of a page, from 1.
-
-    Raises:
-        QueryError: there is no such page.
-    """
+    """The text of a page, from 1."""
     starts = document.pages
     if not starts:
         raise QueryError(f"{document.doc_id} has no pages, as its format has none; show a section: --section N")

@@ -102,12 +102,7 @@ def spread(
     n_at_once: int,
     batch_chars: int = BATCH_CHARS,
 ) -> Iterator[tuple[StoredBatch, BatchVectors, float]]:
-    """Encode documents in smaller batches at the same time, and return these in order, with vectors and seconds.
-
-    Raises:
-        ClusterError: the process of a batch died again in every retry.
-        EngineError: raised by the encoder.
-    """
+    """Encode documents in smaller batches at the same time, and return these in order, with vectors and seconds."""
     cut = groups(chain.from_iterable(batches), lambda row: len(row[1].text), batch_chars)
     waiting: deque[tuple[StoredBatch, Pending]] = deque()
     is_over = False
@@ -147,12 +142,7 @@ def build_on_cluster(
     progress: Progress | None = None,
     log: Callable[[str], None] = lambda _: None,
 ) -> BuildReport:
-    """Create or update an index with vectors of all documents, which are encoded on a cluster.
-
-    Raises:
-        ClusterError: a process of the cluster died repeatedly.
-        EngineError: as in `indexer.building.builder.build`.
-    """
+    """Create or update an index with vectors of all documents, which are encoded on a cluster."""
     used = settings.encoder
     if used is None or isinstance(used, str):
         used = encoder_for(Path(path), used, "cpu")  # the GPUs are those of the cluster
@@ -186,11 +176,7 @@ class PartitionActor:
         return True
 
     def answer(self, state: str, scoring: Scoring, method: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401
-        """Call a method of the partition.
-
-        Raises:
-            ClusterError: the folder holds other documents.
-        """
+        """Call a method of the partition."""
         value = getattr(LocalPartition(self._opened(state), scoring), method)(*arguments)
         if method == "show":  # texts are unpacked here, not where they arrive
             return [replace(shown, document=replace(shown.document)) for shown in value]
@@ -262,11 +248,7 @@ class PartitionActors:
     """An actor for each partition of an index; a `engine.search.partition.Placement`."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        """Start the actors, spread over the machines of the cluster.
-
-        Raises:
-            ClusterError: the actors do not start.
-        """
+        """Start the actors, spread over the machines of the cluster."""
         folders = [folder.absolute() for folder in folders]
         remote = ray.remote(PartitionActor).options(
             num_cpus=0, max_restarts=-1, max_task_retries=1, scheduling_strategy="SPREAD"

@@ -49,9 +49,6 @@ def connected(address: str, n_cpus: int | None = None) -> Iterator[RayCluster]:
         address: `local` starts a cluster for this process alone, on the loopback interface; `auto` is the cluster
             that this machine belongs to; HOST:PORT names the head of that cluster.
         n_cpus: cores of a local cluster; by default all cores of this machine.
-
-    Raises:
-        ClusterError: the address is invalid, or no cluster answers there.
     """
     if address not in (LOCAL, AUTO) and not _ADDRESS.fullmatch(address):
         raise ClusterError(

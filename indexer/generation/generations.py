@@ -385,9 +385,6 @@ def refresh_word_postings(writer: Writer) -> None:
     """Publish postings over the documents without vectors, if there are many and no generation has postings.
 
     The postings are rebuilt when the documents have outgrown them, and withdrawn when few documents lack vectors.
-
-    Raises:
-        BudgetExceeded: the disk is full; nothing changed.
     """
     if not writer.holds_anything:
         return
@@ -458,9 +455,6 @@ def join_small_shards(writer: Writer, log: Callable[[str], None] = lambda _: Non
 
     Shards up to half of `SHARD_CHUNKS` are small. They are left alone until there are `MANY_SHARDS`, so that each
     vector is rewritten a few times at most, however many runs add documents. Ids, and so results, stay the same.
-
-    Raises:
-        IndexDamaged: a small shard is damaged; earlier commits are safe, repair first.
     """
     small = [shard for shard in _shards(writer) if shard.n_live <= SHARD_CHUNKS // 2]
     groups = [group for group in _groups(small) if len(group) > 1]

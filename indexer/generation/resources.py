@@ -85,11 +85,7 @@ def _without_ids(factory: str) -> str:
 
 
 def check_factory_option(factory: str, width: int) -> None:
-    """Refuse a factory string that FAISS does not know, before anything is read or encoded.
-
-    Raises:
-        IndexMismatch: FAISS does not know the factory string, or cannot build it at this width.
-    """
+    """Refuse a factory string that FAISS does not know, before anything is read or encoded."""
     if factory not in (AUTO, SCAN):
         from engine.store.ann import check_factory  # loads FAISS
 

@@ -120,11 +120,7 @@ Objective: TypeAlias = (
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(Checked):
-    """The settings of a run.
-
-    Raises:
-        TrainingError: start, trainer and objective do not fit.
-    """
+    """The settings of a run."""
 
     start: Start = field(default_factory=Start)
     objective: Objective = field(default_factory=PairsObjective)
@@ -175,9 +171,6 @@ def recipe_of(
 
     Args:
         settings: by the names of fields; sizes of a new encoder as "size.width".
-
-    Raises:
-        TrainingError: a setting is unknown or does not apply, or its value is not valid.
     """
     texts = {name.strip().replace("-", "_").replace(" ", "_"): text for name, text in settings.items()}
     base = OBJECTIVES[objective]
@@ -406,11 +399,7 @@ def reached_step(folder: Path) -> int | None:
 
 
 def check_record(folder: Path, requested: Record) -> None:
-    """Compare a record with that of the run in a folder, if the run has a checkpoint to resume from.
-
-    Raises:
-        TrainingError: something differs that may not change during a run, or the file is damaged.
-    """
+    """Compare a record with that of the run in a folder, if the run has a checkpoint to resume from."""
     file = folder / RECIPE_FILE
     if reached_step(folder) is not None and file.exists() and (differing := _differences(_read(file), requested)):
         raise TrainingError(

@@ -70,11 +70,7 @@ class Library:
         self._opened: dict[tuple[str, str], Index] = {}
 
     def index(self, corpus: TrainingCorpus, encoder: str) -> Index:
-        """The index of a corpus by an encoder.
-
-        Raises:
-            IndexMismatch: the index in the folder was made by another encoder of the same name.
-        """
+        """The index of a corpus by an encoder."""
         if (corpus.name, encoder) not in self._opened:
             name = corpus.name if encoder == DEFAULT_ENCODER else f"{corpus.name}-{Path(encoder).name}"
             self._opened[corpus.name, encoder] = self._open(self._folder / f"{name}.lm", corpus, encoder)
@@ -92,11 +88,7 @@ class Library:
         return self._stack.enter_context(Index(IndexSnapshot(path), device=context.device))
 
     def miner(self, kind: recipes.Negatives, corpus: TrainingCorpus, encoder: str) -> selection.Miner | None:
-        """The miner of the hard negatives of a corpus.
-
-        Raises:
-            MissingExtra: `kind` is BM25, and bm25s is not installed.
-        """
+        """The miner of the hard negatives of a corpus."""
         match kind:
             case recipes.Negatives.MODEL:
                 return selection.index_miner(self.index(corpus, encoder), corpus)
@@ -123,11 +115,7 @@ class _IndexProgress:
 def make_task(
     recipe: recipes.Recipe, encoder: TrainableEncoder, corpora: Sequence[TrainingCorpus], library: Library
 ) -> Task[Any]:
-    """The task of a recipe.
-
-    Raises:
-        TrainingError: encoder or corpora do not fit the objective.
-    """
+    """The task of a recipe."""
     seed = recipe.trainer.seed
     match recipe.objective:
         case recipes.PairsObjective() as objective:
@@ -189,10 +177,6 @@ def section_contrast(
     """The task of CoLDE: pairs make a graph; without them, documents that share a label are a class.
 
     If a label is a list, its first value counts.
-
-    Raises:
-        TrainingError: the encoder is not a CoLDE, only some of the corpora have pairs, or they have neither pairs
-            nor the label.
     """
     if not isinstance(encoder, ColdeEncoder):
         raise TrainingError(_unfit("sections", encoder, "a CoLDE; make one: --new colde"))
@@ -240,11 +224,7 @@ def text_pairs(
     *,
     seed: int,
 ) -> TextPairs:
-    """The task of TDE: the pairs of the corpora match, other pairs of the same corpus do not.
-
-    Raises:
-        TrainingError: there are too few pairs.
-    """
+    """The task of TDE: the pairs of the corpora match, other pairs of the same corpus do not."""
     rng = np.random.default_rng(seed)
     texts, pairs = _Numbered(encoder), []
     for corpus, miner in zip(corpora, miners, strict=True):
@@ -329,9 +309,6 @@ def read_with_pairs(sources: Sequence[Given], *, needs_pairs: bool = True) -> li
 
     Args:
         needs_pairs: refuse a corpus without pairs.
-
-    Raises:
-        TrainingError: a folder is missing or not of this layout, or has no pairs, or two have the same name.
     """
     places = _places(sources)
     for path, _ in places:
@@ -359,12 +336,7 @@ def _lacks_pairs(path: Path, suffix: str) -> str:
 
 
 def read_documents(sources: Sequence[Given]) -> list[TrainingCorpus]:
-    """Read documents in any form: folders of the benchmarks, with their valid judgments, or files of any format.
-
-    Raises:
-        DocumentError: a path does not exist, or has no file of a readable format.
-        TrainingError: no path is given, a corpus has no readable document, or two have the same name.
-    """
+    """Read documents in any form: folders of the benchmarks, with their valid judgments, or files of any format."""
     places = _places(sources)
     # Files of one document each, such as a shell expands from a pattern, together are one corpus.
     single = [path for path, _ in places if path.is_file() and not path.name.endswith(_OF_MANY_DOCUMENTS)]
@@ -478,13 +450,6 @@ def train(
         recipe: the settings; by default those of `Recipe`.
         indexes: folder of the indexes of the corpora, by which negatives and chunks are
             chosen, as NAME.lm; built if missing. OUT/indexes by default.
-
-    Raises:
-        TrainingError: the corpora hold no pairs or too few documents, encoder and objective do not fit, the
-            run in the folder is another one, or the loss is not finite.
-        DocumentError: a path does not exist, or has no file of a readable format.
-        EncoderError: the encoder cannot be loaded, made or trained.
-        MissingExtra: a package of the extra "training" is not installed.
     """
     out, recipe = Path(out), recipe or recipes.Recipe()
     check_start(out, recipe.start.encoder, device)
@@ -514,13 +479,7 @@ def _read(corpora: Sequence[Given], recipe: recipes.Recipe) -> list[TrainingCorp
 
 
 def check_start(out: Path, encoder: str, device: str | None) -> None:
-    """Check that training can begin, before any slow step.
-
-    Raises:
-        TrainingError: `out` cannot be the folder of a run.
-        EncoderError: torch cannot use the device.
-        MissingExtra: accelerate is not installed.
-    """
+    """Check that training can begin, before any slow step."""
     if importlib.util.find_spec("accelerate") is None:
         raise MissingExtra("training", "accelerate", "training")
     try:

@@ -75,9 +75,6 @@ def long_backbone(bert: Path, attention: NewKind, sizes: LongSizes, *, device: s
     embeddings are repeated until there are `max_tokens`, and the projections of global attention begin as those of
     the window. BigBird has no other parameters than BERT. The authors then trained the model on masked words; so a
     model made here should be trained before use.
-
-    Raises:
-        EncoderError: the folder holds no BERT, or cannot be loaded.
     """
     short, _ = load_model(bert, torch.float32)
     if short.config.model_type != "bert":
@@ -164,10 +161,6 @@ def make_encoder(
     backbone is a BERT of its width, and the whole sentence encoder if all sizes agree, as
     with BERT-base in SMITH-Short and MatchBERT. CoLDE and TDE are built on the backbone.
     A Longformer or BigBird has the parameters of a BERT, and reads whole sections.
-
-    Raises:
-        TrainingError: a size is unknown, or its value is not valid.
-        EncoderError: sizes do not fit each other or the backbone, or there is no such variant.
     """
     config = _resized(new)
     folder = resolve_backbone(backbone)
@@ -267,12 +260,7 @@ def starting_encoder(
     is_resumed: bool,
     log: Callable[[str], None],
 ) -> StartingEncoder:
-    """Load or make the encoder in float32.
-
-    Raises:
-        EncoderError: it cannot be loaded or made, or has fewer layers than are to be frozen.
-        TrainingError: it has no parameters to train, or its kind does not support a setting of `start`.
-    """
+    """Load or make the encoder in float32."""
     starting = _load_or_make(start, documents, seed=seed, device=device)
     encoder = starting.encoder
     epochs = 0 if start.new is None or is_resumed else start.new.topic_epochs
