@@ -145,14 +145,13 @@ _COMPOUND = re.compile(  # in English, French and Russian
     r"|(?:кто|что|как(?:ой|ая|ое|ие|ого|ую)?|где|когда|куда|откуда|почему)-(?:то|нибудь|либо)|из-(?:за|под)"
     r"|во-(?:первых|вторых|третьих)|по-(?:прежнему|видимому|моему|своему|\w+ски)"
 )
-_BUNDLED = Path(__file__).parents[1] / "encoders" / "bundled" / "longmatch-minilm" / "vocab.txt"
+_ENGLISH = Path(__file__).with_name("english.txt")  # of the vocabulary of BERT (Apache-2.0), from three letters on
 _ELSEWHERE = frozenset(["und", "der", "les", "des", "het", "een", "och", "della", "los", "las", "uma"])
 _AFFIXES = frozenset(
     "over under super inter sub out micro macro photo bio geo thermo counter fore back down with through semi anti "
     "auto tele post pre trans mis dis per pro mono proto con syn dia man men ship like wise less able age ally ing "
     "est ate ness ful full hood ment line lines".split()
 )
-_LEAST_COMMON = 3  # letters of a part of a compound
 _SHORT_WORD = 4  # letters; "the" in "state-of-the-art"
 _PREFIXES = frozenset(["non", "multi", "quasi", "pseudo", "vice", "half", "cross"])
 
@@ -166,7 +165,7 @@ def _whole_word(match: re.Match[str], known: frozenset[str]) -> str:
 def hyphen_of(head: str, tail: str, known: frozenset[str], *, is_of_three: bool = False) -> str:
     """What stands between the parts of a word that a hyphen divides at the end of a line: "-", "- " or nothing.
 
-    `known` is the vocabulary of the text; in English the common words of the bundled encoder are known too. A hyphen
+    `known` is the vocabulary of the text; in English its common words are known too. A hyphen
     stays before a capital, where the text has the compound elsewhere, or words that have one of its parts beside a
     hyphen ("non-" with a known tail), where the parts are words and the compound has more parts, or where both are
     common words. The word without a hyphen precedes all of that.
@@ -194,9 +193,8 @@ def hyphen_of(head: str, tail: str, known: frozenset[str], *, is_of_three: bool 
 
 @lru_cache
 def _common_words() -> frozenset[str]:
-    """The common words of English, as the bundled encoder knows them."""
-    lines = _BUNDLED.read_text("utf-8").split("\n") if _BUNDLED.is_file() else []
-    return frozenset(line for line in lines if len(line) >= _LEAST_COMMON and line.isalpha())
+    """The common words of English."""
+    return frozenset(_ENGLISH.read_text("utf-8").split())
 
 
 _HAN = "\u3400-\u9fff\u3005"
