@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
 
 from engine.errors import DocumentError
 from engine.readers import left_out as reasons
@@ -151,8 +152,23 @@ def _n_values(value: object) -> int:
     return count
 
 
+_PROSE_LINES = re.compile(  # paragraphs and simple lists, each before a line that is not indented
+    r"(?:(?:[ ]*+(?:(?:[-*+]|\d{1,9}[.)])[ ]++)?+(?!\d{1,9}[.)]\s|\*\*\*)(?:[^\s#>`~<=*+_|:\\-]|\*+[^\s*-])"
+    r"[^\n]*+\n){1,50}+(?:[ \t]*+\n)++(?!\s))++"
+)
+
+
+def _skip_prose(state: StateBlock, line: int, _: int, __: bool) -> bool:
+    """Skip blocks that hold no heading, which the parser would read line by line."""
+    found = None if state.level or "is_whole" in state.env else _PROSE_LINES.match(state.src, state.bMarks[line])
+    if found:
+        state.line = line + found.group().count("\n")
+    return found is not None
+
+
 # Headings need only the block structure: without inline parsing the parser is 16 times as fast.
 _PARSER = MarkdownIt("commonmark").enable("table").disable("inline")
+_PARSER.block.ruler.before("table", "prose", _skip_prose)
 _COMMENT = re.compile(
     r"(?P<comment><!--)"
     r"|(?P<critic>\{(?P<sign>\+\+|==|>>|~~)(?P<first>(?:(?!~>)[^{}]){1,1000})(?:~>(?P<second>[^{}]{0,1000}))?(?:\+\+|==|<<|~~)\})"
@@ -179,16 +195,11 @@ _COMMENT = re.compile(
     r"|\{\{[<%][^{}\n]{1,300}[>%]\}\})"
     r"|(?P<note>^\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)"
     r"|\{(?P<role>[a-z][\w:+.-]{0,30})\}`(?P<of_role>[^`\n]{1,500})`"
-    r"|(?P<attributes_of>(?<=[\])`*_])\{(?:[.#]|[\w-]{1,40}=)[^{}\n]{1,300}\}|[ \t]+\{[.#][^{}\n]{1,300}\}(?=[ \t]*$))"
+    r"|(?P<attributes_of>(?<=[\])`*_])\{(?:[.#]|[\w-]{1,40}=)[^{}\n]{1,300}\}"
+    r"|(?<=[ \t])\{[.#][^{}\n]{1,300}\}(?=[ \t]*$))"
     r"|(?P<tex>(?<![\w\\$])(?:\$\$(?P<display>[^$]{1,2000})\$\$|\$(?P<inline>(?=\S)[^$\n]{1,500}(?:\n[^$\n]{1,500})?(?<=[^\s\\]))\$(?![\w$])"
     r"|\\\((?P<round>(?:(?!\\\().){1,500}?)\\\)|\\\[(?P<square>(?:(?!\\\[)[^$]){1,2000}?)\\\]))",
     re.MULTILINE | re.IGNORECASE,
-)
-_LEFT_OUT = re.compile(
-    r"\[\[|<!--|~~|</?[a-zA-Z]|\{[-+=~>.#\w{/]"
-    r"|\[(?://|comment)\]:|&[#a-zA-Z]|\$|\\[(\[]|\*[^\W\d_]|[\^~][\w+(-]|^[ \t]{0,12}:::|%%"
-    r"|^(?:im|ex)port[ \t]",
-    re.M,
 )
 _SHOWN = ("stars", "marks", "div", "upper", "lower", "attributes_of")  # marks around words, some of them of pandoc
 _TITLE_TAG = re.compile(r"h[1-6]$", re.IGNORECASE)
@@ -215,13 +226,16 @@ _FIRST_CELL = re.compile(r"<tr[^<>]*>\s*$", re.IGNORECASE)
 _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | ", **dict.fromkeys(
     ["p", "div", "summary", "dt", "dd", "figcaption", "blockquote", "section", "center", "details", "table", "caption",
      "article", "aside", "footer", "header", "main"], "\n")}  # fmt: skip
-_SIGN = re.compile(
-    r"[<~`{\[&^$]|\\[(\[]|[ \t]+(?=\{[.#])|!(?=\[\[)|\*+(?=[^\W\d_])|^[ \t]{0,12}:::|%%|^(?:im|ex)port[ \t]", re.M
+_SIGN = re.compile(  # where a `_COMMENT` may begin, or code; begins with a set of characters, which is found fast
+    r"[<~`{\[&^$\\!*%](?:(?<=[~`$])|(?<=<)(?=!--|/?[a-zA-Z])|(?<=\{)(?=[-+=>~.#\w{/])"
+    r"|(?<=\[)(?=\[|//|(?i:comment)\]|[^\[\]\n]{0,1000}\]\{\.)|(?<=&)(?=[#a-zA-Z])|(?<=\^)(?=[\w+\u2212.,()-])"
+    r"|(?<=\\)(?=[(\[])|(?<=!)(?=\[\[)|(?<=\*)(?<!\*\*)\**(?=[^\W\d_])|(?<=%)(?=%))"
 )
+_SIGN_OF_LINE = re.compile(r"\n(?:[ \t]{0,12}:::|(?:im|ex)port[ \t])")  # behind a newline, found faster than "^"
 _TICKS = re.compile(r"`+")
 _NAME_OF_DIV = re.compile(r"\b(?:title|name)=\"([^\"]+)\"")
 _CODE = re.compile(r"(`++)(.+?)\1")
-_TAG = re.compile(r"(?<!\S)#([^\s!-,.:-@\[-^`{-~\u2000-\u206f\u3000-\u303f]+)")  # of Obsidian; "a/b" is below "a"
+_TAG = re.compile(r"#(?<!\S#)([^\s!-,.:-@\[-^`{-~\u2000-\u206f\u3000-\u303f]+)")  # of Obsidian; "a/b" is below "a"
 _MAX_TAG_CHARS, _MAX_NESTED = 20_000, 50  # of a part that a tag hides, and tags of its name inside
 _NESTED = frozenset(["div", "span", "section", "details", "table", "ul", "ol", "dl", "blockquote"])
 _MAX_LINE_CHARS = 2_000  # of a heading or a field, with its markup
@@ -231,6 +245,7 @@ _LINE = re.compile(r"^ {0,3}[#`~][^\n]{0,2000}$", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _PRIVATE_USE = 0xF0000  # stands for a code span while the marks around it are read
 _PICTURE = re.compile(r"!\[[^\[\]\n]{0,500}\](?:\(|\[)")
+_MARKED = re.compile(r"[`\[{<*_\\]")  # what each of `_INLINE` has
 _INLINE = (
     (re.compile(r" ?\[\^[^\]\s]{1,60}\]"), ""),  # the mark of a note
     (re.compile(r"!?\[([^\]]*)\]\([^)]*\)"), r"\1"),
@@ -288,7 +303,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 
 def _tags(text: str) -> Iterator[str]:
     """The tags within a note of Obsidian; none of them is in code, or is a number."""
-    for token in _PARSER.parse(text):
+    for token in _PARSER.parse(text, {"is_whole": True}):
         if token.type == "inline":
             found = (tag.strip("/") for tag in _TAG.findall(_CODE.sub("", token.content)))
             yield from (tag for tag in found if tag and not tag.isdigit())
@@ -296,6 +311,8 @@ def _tags(text: str) -> Iterator[str]:
 
 def plain(markup: str) -> str:
     """The words of a line of inline Markdown: no emphasis, code marks, link targets or tags."""
+    if not _MARKED.search(markup):
+        return markup
     codes: list[str] = []
 
     def put_aside(match: re.Match[str]) -> str:
@@ -343,27 +360,22 @@ def _without_comments(text: str) -> tuple[str, Counter[str]]:
     counts: Counter[str] = Counter()
     start = place = 0
     text = _MATH_FENCE.sub(r"$$\2$$", text) if "math" in text else text
-    if _DIRECTIVE.search(text):
+    if "{" in text and _DIRECTIVE.search(text):
         text = _without_directives(text, counts)
     text = _CALLOUT.sub(r"\1", text) if ".callout-" in text else text
-    following = _LEFT_OUT.search(text)
-    for sign in _SIGN.finditer(text) if following else ():
-        if sign.start() < place:
+    found = *_SIGN.finditer(text), *_SIGN_OF_LINE.finditer(f"\n{text}")  # a newline more: where the line begins
+    for sign in sorted(match.start() for match in found):
+        if sign < place or (text[sign] in "`~" and (place := _end_of_code(text, sign)) > sign):
             continue
-        if following is not None and following.start() < sign.start():
-            following = _LEFT_OUT.search(text, sign.start())
-        if following is None:
-            break
-        if sign.group() in ("`", "~") and (place := _end_of_code(text, sign.start())) > sign.start():
-            continue
-        match = _COMMENT.match(text, sign.start())
+        match = _COMMENT.match(text, sign)
         shown, stop = "", 0
         if match is not None:
             shown, stop = (_without_tag if match["mark"] else _without_mark)(
                 match, text, counts, text[max(0, match.start() - 24) : match.start()]
             )
         if match is not None and stop >= 0:  # else a comment without an end
-            parts += [text[start : match.start()], shown]
+            before = text[start:sign]
+            parts += [before.rstrip(" \t") if match["attributes_of"] else before, shown]
             start = place = stop
     return "".join([*parts, text[start:]]), counts
 

@@ -290,6 +290,7 @@ _ENCODED = re.compile(
     re.MULTILINE,
 )
 _LEAST_ENCODED = 60  # characters of a line of encoded bytes
+_HAS_LONG = re.compile(r"(?:(?!\S{30}).{30})*+\S{30}", re.DOTALL)  # by steps of half the least length: fast
 _RUN = re.compile(r"[A-Za-z0-9+/]{120}")
 _LINE_OF_BYTES, _LEAST_LINES = re.compile(rf"[A-Za-z0-9+/]{{{_LEAST_ENCODED},76}}={{0,2}}"), 4
 _HEX = re.compile(r"(?=\d*[A-Fa-f])[\dA-Fa-f]+")
@@ -300,7 +301,7 @@ def without_encoded(text: str) -> tuple[str, int]:
     """Leave out bytes that are written as text (base64), such as pictures; returns the rest and their number."""
     rest = _DATA.sub("", text) if "data:" in text else text
     n_chars, text = len(text) - len(rest), rest
-    long = [word for word in text.split() if len(word) >= _LEAST_ENCODED]  # much faster than the pattern
+    long = [word for word in text.split() if len(word) >= _LEAST_ENCODED] if _HAS_LONG.match(text) else []
     has_lines = sum(map(bool, map(_LINE_OF_BYTES.fullmatch, long))) >= _LEAST_LINES
     if not has_lines and not any(map(_RUN.search, long)) and "\nbegin 6" not in text:
         return text, n_chars

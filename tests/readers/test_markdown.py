@@ -1,9 +1,12 @@
 """Markdown: headings, front matter, titles, and very long texts."""
 
+import random
 import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from engine.readers.markdown import plain, read
 from tests.cases import cases
@@ -85,6 +88,19 @@ def test_titles_lose_their_markup() -> None:
     assert plain(r"**The `f(a[0][1])`** of [x](http://y) and snake_case *now* \# {#id}") == (
         "The f(a[0][1]) of x and snake_case now #"
     )
+
+
+def test_headings_are_those_of_the_whole_parse() -> None:
+    lines = ["a b", "- item\n", "  more", "    deep", "# Head %d\nBODY", "  # In %d\nBODY", "\nTitle %d\n===\nBODY", ""]
+    lines += ["", "1. one", "> q", "```", "| a | b |", "|---|---|", "***", "2. # No %d", "- ```", "- # No %d", "1."]
+    parser, choose = MarkdownIt("commonmark").enable("table"), random.Random(0).choice
+    for _ in range(200):
+        chosen = (choose(lines).replace("%d", str(number)).replace("BODY", BODY) for number in range(12))
+        text = "\n".join([BODY, *chosen])
+        tokens = parser.parse(text)
+        heads = [two.content for one, two in pairwise(tokens) if one.type == "heading_open" and not one.level]
+        sections = read(text.encode(), "a", "a.md").sections
+        assert {title for one in sections for title in one.path} == {*filter(None, heads)}, text
 
 
 def test_a_text_of_very_many_lines_is_scanned_for_headings() -> None:
