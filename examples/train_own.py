@@ -15,7 +15,9 @@ from pathlib import Path
 from engine.readers import read_document
 from engine.text.document import Document
 from engine.training.trainer import TrainerSettings
-from indexer.training import Recipe, Start, train
+from indexer.training.recipe import Recipe
+from indexer.training.run import train
+from indexer.training.start import Start
 
 _CITATION = re.compile(r"\b(EIP|PEP)[- ](\d{1,4})\b")
 

@@ -22,8 +22,8 @@ from engine.text.cleaning import json_text, safe
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from engine.training.trainer import Step
     from indexer.building.report import Activity, BuildReport
-    from indexer.training import Step
 
 LOG_OPTION = "--log-json"
 _LEVELS = {"Error: ": "error", "Usage: ": "error", "Warning: ": "warning", "WARNING ": "warning"}

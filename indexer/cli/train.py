@@ -16,7 +16,7 @@ from indexer.cli.options import FOLDER
 from indexer.cli.terminal import Interrupted, TrainingProgress, echo, echo_text
 
 if TYPE_CHECKING:
-    from indexer.training import Trained
+    from indexer.training.run import Trained
 
 # As `indexer.training.OBJECTIVES` and `NewKind` have them: `--help` loads no torch.
 PAIRS = ("pairs", "sections", "text-pairs")
@@ -116,8 +116,9 @@ def train(
         longmatch train my-other ./papers notes.jsonl.gz --objective docsplit
     """
     from engine.encoders.loading import DEFAULT_ENCODER
-    from indexer.training import NewKind, recipe_of
-    from indexer.training import train as train_encoder
+    from indexer.training.recipe import recipe_of
+    from indexer.training.run import train as train_encoder
+    from indexer.training.start import NewKind
 
     recipe = recipe_of(objective, settings, encoder=encoder or DEFAULT_ENCODER, new=NewKind(new) if new else None)
     with resumable(out), TrainingProgress() as progress:

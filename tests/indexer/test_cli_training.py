@@ -10,10 +10,12 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from engine.training.trainer import Step
 from indexer.cli import main
 from indexer.cli.terminal import TrainingProgress
 from indexer.cli.train import ALONE, KINDS, PAIRS, command_text, resumable
-from indexer.training import OBJECTIVES, NewKind, Step
+from indexer.training.recipe import OBJECTIVES
+from indexer.training.start import NewKind
 from tests.fakes import Terminal, make_corpus
 from tests.indexer.training_corpus import write_corpus, write_documents
 

@@ -15,18 +15,10 @@ from engine.encoders.loading import load_trainable
 from engine.encoders.trainable import MeanEncoder, TrainableEncoder
 from engine.errors import TrainingError
 from engine.training.masked_words import Objective as SmithLoss
-from indexer.training import (
-    OBJECTIVES,
-    NewEncoder,
-    NewKind,
-    PairsObjective,
-    Start,
-    Step,
-    TensionObjective,
-    Trained,
-    recipe_of,
-    train,
-)
+from engine.training.trainer import Step
+from indexer.training.recipe import OBJECTIVES, PairsObjective, TensionObjective, recipe_of
+from indexer.training.run import Trained, train
+from indexer.training.start import NewEncoder, NewKind, Start
 from tests.fakes import make_corpus, make_document
 from tests.indexer.training_corpus import COLDE, SMITH, TDE, write_corpus, write_documents
 

@@ -19,19 +19,16 @@ from engine.settings import Checked, Range, parse, shown_value
 from engine.training.fine_tuning import FineTuningSettings, Loss
 from engine.training.history import History, Number, validation_values
 from engine.training.trainer import TrainerSettings
-from indexer.training import (
-    NewEncoder,
-    NewKind,
+from indexer.training.recipe import (
     PairsObjective,
     Recipe,
     SectionsObjective,
     SmithObjective,
-    Start,
     TensionObjective,
     TextPairsObjective,
     ViewsObjective,
 )
-from indexer.training.start import LongSizes
+from indexer.training.start import LongSizes, NewEncoder, NewKind, Start
 
 SETTINGS = [
     *(PairsObjective(), SectionsObjective(), TextPairsObjective()),

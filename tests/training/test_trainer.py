@@ -20,7 +20,7 @@ from engine.training.fine_tuning import FineTuning, FineTuningSettings, Source
 from engine.training.selection import RandomRuns
 from engine.training.task import Backward
 from engine.training.trainer import Outcome, Step, Trainer, TrainerSettings, Validation, _groups, rate_share, torch_seed
-from indexer.training import Recipe, TextPairsObjective
+from indexer.training.recipe import Recipe, TextPairsObjective
 from tests.encoders.tiny import tiny_tde
 from tests.training.made import assert_equal, plain_encoder, small_corpus, small_fine_tuning, weights_of, without_speed
 
