@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.encoders.encoder import EncodedDocument
-from engine.result import JointResult, Result, SectionNovelty, Status
+from engine.result import Hit, JointResult, Result, SectionNovelty, Status
 from engine.scoring.breakdown import Prepared
 from engine.scoring.evidence import Floor
 from engine.search.partition import Ranks, Selection
@@ -64,36 +64,20 @@ def joint(searcher: Searcher, queries: Sequence[Query], n_like: int, request: Re
     n_unlike = len(queries) - n_like
     weights = np.array([1 / n_like] * n_like + [-UNLIKE / max(1, n_unlike)] * n_unlike)
     prepared = [searcher.prepare(query) for query in queries]
-    reference = searcher.snapshot.reference
-    floors = [reference.floor_of(len(query.document.text), searcher.scoring) for query in queries]
-    floor = _mean_floor(floors[:n_like])
+    floor = _mean_floor([searcher.floor(query) for query in queries[:n_like]])
     positions, scores, ranks = _ranked(searcher, prepared, weights, request)
     page = np.flatnonzero(scores >= least_score(request, floor))[request.offset : request.offset + request.k]
     positions, scores = positions[page], scores[page]
-    shown = searcher.show(positions)
-    is_certified = all(rank.is_exact and rank.is_complete for rank in ranks)
-    is_pooled = any(ready.vectors.coverage.chunks_pooled > 1 for ready in prepared)
-    status = Status.CERTIFIED if is_certified and not is_pooled else Status.ESTIMATED
-    seconds = time.perf_counter() - started
-    results = [
-        Result(
-            query=query.document,
-            query_coverage=ready.vectors.coverage,
-            hits=searcher.hits(ready, searcher.exact(ready, positions), shown, request.offset, request.min_pair)
-            if len(positions)
-            else (),
-            status=status,
-            n_found=rank.n_found,
-            n_evident=rank.n_evident,
-            n_searched=rank.n_searched,
-            seconds=seconds,
-            language=searcher.snapshot.language,
-            reference=reference.version,
-            floor=own_floor,
-            wording=reference.stock,
-        )
-        for query, ready, rank, own_floor in zip(queries, prepared, ranks, floors, strict=True)
-    ]
+    shown, results = searcher.show(positions), []
+    for query, ready, of_query in zip(queries, prepared, ranks, strict=True):
+        hits: tuple[Hit, ...] = ()
+        if len(positions):
+            exact = searcher.exact(ready, positions)
+            hits = searcher.hits(ready, exact, shown, request.offset, request.min_pair)
+        results.append(searcher.result(query, ready, of_query, hits, started))
+    status = max((result.status for result in results), key=list(Status).index)
+    seconds = results[-1].seconds
+    results = [replace(result, status=status, seconds=seconds) for result in results]
     return JointResult(
         tuple(results), tuple(weights.tolist()), tuple(scores.tolist()), status, ranks[0].n_searched, seconds, floor
     )

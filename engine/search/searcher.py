@@ -104,29 +104,38 @@ class Searcher:
         """
         request = request or Request()
         started = time.perf_counter()
-        prepared = self.prepare(query)
-        floor = self.snapshot.reference.floor_of(len(query.document.text), self.scoring)
+        prepared, floor = self.prepare(query), self.floor(query)
         page = slice(request.offset, request.offset + request.k)
         ranks = self.ranks(prepared, partition.Selection.of(request), page.stop)
         best = ranks.best.exact.of(slice(page.start, None))
         hits = self.hits(prepared, best, self.show(best.positions), page.start, request.min_pair)
         hits = tuple(hit for hit in hits if hit.score >= least_score(request, floor))
-        is_certified = ranks.is_exact and ranks.is_complete
-        is_pooled = prepared.vectors.coverage.chunks_pooled > 1
+        return self.result(query, prepared, ranks, hits, started)
+
+    def result(
+        self, query: Query, prepared: Prepared, ranks: partition.Ranks, hits: tuple[Hit, ...], started: float
+    ) -> Result:
+        """The result of one query, of which some hits are shown; `started` is the time at which its search began."""
+        reference, coverage = self.snapshot.reference, prepared.vectors.coverage
+        is_certified = ranks.is_exact and ranks.is_complete and coverage.chunks_pooled <= 1
         return Result(
             query=query.document,
-            query_coverage=prepared.vectors.coverage,
+            query_coverage=coverage,
             hits=hits,
-            status=Status.CERTIFIED if is_certified and not is_pooled else Status.ESTIMATED,
+            status=Status.CERTIFIED if is_certified else Status.ESTIMATED,
             n_found=ranks.n_found,
             n_evident=ranks.n_evident,
             n_searched=ranks.n_searched,
             seconds=time.perf_counter() - started,
             language=self.snapshot.language,
-            reference=self.snapshot.reference.version,
-            floor=floor,
-            wording=self.snapshot.reference.stock,
+            reference=reference.version,
+            floor=self.floor(query),
+            wording=reference.stock,
         )
+
+    def floor(self, query: Query) -> Floor | None:
+        """The scores of unrelated documents for a query of its length; None where they are not known."""
+        return self.snapshot.reference.floor_of(len(query.document.text), self.scoring)
 
     def ranks(self, prepared: Prepared, selection: partition.Selection, n_most: int) -> partition.Ranks:
         """The best documents of all partitions, as one partition ranks its own; see `Partition.rank`."""
