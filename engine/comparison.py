@@ -102,7 +102,6 @@ def compare(
 
 
 def _scored(prepared: Prepared, target: Query, background: Background, scoring: Scoring) -> tuple[Scored, float]:
-    """The inputs to the score of one target, and the score."""
     matches = _matches(prepared, target)
     words, pairs = np.zeros(1), np.zeros(1)
     if prepared.words is not None and prepared.pairs is not None:

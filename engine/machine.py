@@ -137,7 +137,6 @@ def try_search(devices: Sequence[str]) -> str:
 
 
 def _weights() -> str:
-    """Load the bundled encoder, and compare its usual precision with float32."""
     from engine.encoders.loading import load_encoder
     from engine.text.document import Document
 

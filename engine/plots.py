@@ -165,7 +165,6 @@ def _map_figure(corpus: CorpusMap) -> tuple[Figure, Axes]:
 
 
 def _add_legend(figure: Figure, axes: Axes) -> None:
-    """Add a legend of all labels, to the right of the map."""
     if axes.get_legend_handles_labels()[0]:
         with rc_context({"text.parse_math": False}):  # a title is not a formula, even if it has dollar signs
             figure.legend(loc="outside right upper", fontsize=8, frameon=False)
@@ -218,7 +217,6 @@ def _draw_hits(axes: Axes, snapshot: Snapshot, corpus: CorpusMap, result: Result
 
 
 def _draw_number(axes: Axes, corpus: CorpusMap, number: int, point: tuple[float, float]) -> None:
-    """Write a number beside a point."""
     place = _away(axes, corpus, point)
     drawn = axes.annotate(str(number), point, place, "data", "offset points", ha="center", va="center", zorder=6)
     drawn.set_fontsize(9)
@@ -242,5 +240,4 @@ def _row_of(snapshot: Snapshot, positions: NDArray[np.int64], doc_id: str) -> in
 
 
 def _short(text: str) -> str:
-    """A title, shortened for a legend."""
     return textwrap.shorten(text, _TITLE_CHARACTERS, placeholder="…")

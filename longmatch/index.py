@@ -37,7 +37,6 @@ QueryT = TypeVar("QueryT", bound="Item")
 
 
 def _listed(items: Item | Iterable[Item]) -> list[Item]:
-    """Several items, or one as a list of it."""
     return [items] if isinstance(items, (str, os.PathLike, Mapping, Document)) else list(items)
 
 

@@ -272,7 +272,6 @@ def _items(items: Iterable[object], columns: Fields, stream: Stream) -> Iterator
 
 
 def _documents(item: object, number: int, columns: Fields) -> Iterator[Document | Unreadable]:
-    """The documents of one item."""
     if isinstance(item, Document):
         yield whole_document(item)
     elif isinstance(item, Mapping):

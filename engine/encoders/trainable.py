@@ -173,7 +173,6 @@ class TrainableEncoder(Encoder):
         return ModelExplanation.of_chunks(self.kind, self.note, (*mine, own), (*theirs, other), pairs)
 
     def _combined(self, document: SegmentedDocument, states: Tensor) -> EncodedDocument:
-        """The vectors of one document, given its states (C, H)."""
         embedded = self.combine([document], [states])
         chunks = embedded.chunks[0].float().cpu().numpy()
         return EncodedDocument(

@@ -268,7 +268,6 @@ class _Side:
         return int(self._starts[np.argmax(self._terms == term)])
 
     def section(self, number: int) -> _Section:
-        """The shared terms of a section, in reading order."""
         if number not in self._sections:
             place = self._places.document.sections[number]
             own = slice(*self._starts.searchsorted((place.start, place.stop)).tolist())
@@ -279,8 +278,6 @@ class _Side:
 
 
 class _Section:
-    """The shared terms of a section, in reading order."""
-
     def __init__(
         self,
         places: TermPlaces,
@@ -302,7 +299,6 @@ class _Section:
         return has
 
     def places_of(self, terms: Sequence[int]) -> list[list[int]]:
-        """The starts and stops of each of some terms."""
         own, edges = self._by_term
         bounds = own.searchsorted([terms, [term + 1 for term in terms]]) * 2
         return [edges[first:last] for first, last in bounds.T.tolist()]
@@ -315,7 +311,6 @@ class _Section:
 
     @cached_property
     def sentences(self) -> _Sentences:
-        """All sentences of the section."""
         sentences = self._places.sentences(self._number)
         edges = sentences.edges[0], sentences.edges[-1]
         own = np.arange(*self.starts.searchsorted(edges))
@@ -346,7 +341,6 @@ class _Sentences:
     sizes: NDArray[np.int64]  # (S,) words; at least one sentence
 
     def span(self, number: int) -> Span:
-        """A sentence in the text of the document."""
         return self.section.span(self.first + number)
 
 

@@ -89,7 +89,6 @@ def _title_and_notes(result: Result, notes: Sequence[str], width: int) -> list[L
 
 
 def _note(text: str, width: int, indent: int = _INDENT, style: Style = Style.FAINT) -> list[Line]:
-    """A note on as many lines as it needs."""
     return [
         line(Run(" " * indent + part, style)) for part in textwrap.wrap(safe(text), max(_LEAST_TITLE, width - indent))
     ]

@@ -156,13 +156,11 @@ class _SharedTerms:
         return mixture
 
     def of_pair(self, query_section: int, target_section: int) -> tuple[TermPart, ...]:
-        """The strongest terms of a pair of sections, strongest first."""
         if self._mixture is None:
             return ()
         return self._strongest(*self._mixture.of_pair(query_section, target_section), N_TERMS)
 
     def ranked(self) -> Sequence[TermPart]:
-        """All terms, strongest first."""
         return RankedTerms(
             TermColumns(self._keys, self._all), partial(self._strongest, np.arange(len(self._all)), self._all)
         )

@@ -47,7 +47,6 @@ class _OfViews:
     pairs: ViewPairs
 
     def batch(self, step: int) -> ViewBatch:
-        """See `Task.batch`."""
         return self.pairs.batch(step)
 
     def n_tokens(self, batch: ViewBatch) -> int:

@@ -54,7 +54,6 @@ class _Commands(OrderedGroup):
             return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
 
@@ -72,7 +71,6 @@ class _Commands(OrderedGroup):
                     gc.freeze()  # the process ends, and would search all its objects for garbage
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
-        """Run a command; see the class."""
         gc.set_threshold(_COLLECTED_AFTER)
         sys.modules.setdefault(_UNUSED, None)  # type: ignore[arg-type]  # what cannot be imported
         try:

@@ -108,7 +108,6 @@ def compare(
 
 
 def _check_use(documents: tuple[str, ...], index: Path | None, doc_id: str | None, encoder: str | None) -> None:
-    """Check that arguments and options go together."""
     if doc_id is not None and index is None:
         raise click.UsageError("--id needs --index, which holds the document")
     if encoder is not None and index is not None:

@@ -200,7 +200,6 @@ def index(index: Path, paths: tuple[str, ...], options: _Options) -> None:
 
 
 def _check_arguments(index: Path, paths: tuple[str, ...], options: _Options) -> None:
-    """Check that arguments and options go together."""
     of_paths = [("--citing-text", options.citing_text), ("--prune", options.prune), ("--dry-run", options.dry_run)]
     of_corpus = [name for name, is_given in of_paths if is_given]
     if of_corpus and not paths:
@@ -245,7 +244,6 @@ def _default_way(index: Path, encoder: str | None) -> Literal["none", "later", "
 
 
 def _planned(index: Path, files: CorpusFiles, options: _Options) -> Plan:
-    """The plan of a run."""
     from indexer.building.builder import encoder_for
     from indexer.plan import make_plan
 
@@ -266,7 +264,6 @@ def _built(
     options: _Options,
     encode: Literal["none", "later", "all"],
 ) -> BuildReport:
-    """Read the corpus and write the index, with progress."""
     from engine.words.languages import language_name
     from indexer.building.builder import begun, build
     from indexer.building.corpus import FileIds, read_corpus

@@ -98,7 +98,6 @@ class _Folder(click.Path):
     """A folder by a name that is not empty."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """The path of a name."""
         return super().convert(value, param, ctx) if value else self.fail(NO_NAME, param, ctx)
 
 
@@ -197,7 +196,6 @@ def request_options(*names: str, **defaults: object) -> Callable[[Callable[..., 
 
 
 def _option(parameter: Parameter, default: object) -> Callable[[DecoratedT], DecoratedT]:
-    """The option of one field."""
     about = parameter.about
     option = about.option or f"--{parameter.name.replace('_', '-')}"
     text, settings = about.text, dict[str, Any]()

@@ -56,7 +56,6 @@ log_option = written_option(
 
 
 def _check(path: Path) -> None:
-    """Check that a file can be written."""
     if path.is_dir():
         raise click.BadParameter(f"{path} is a folder; name a file in it: {path / 'result.txt'}")
     folder = path.resolve().parent

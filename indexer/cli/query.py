@@ -150,7 +150,6 @@ def _unlike(index: Index, name: str, reader: DocumentReader | None) -> Document 
 
 
 def _check_use(names: _Named, request: Request, shown: Output) -> None:
-    """Check that the options go together."""
     form, texts = shown.form, names.texts
     if not any((names.documents, names.doc_ids, texts)):
         raise click.UsageError("no query: name a DOCUMENT, '-' for standard input, --id DOC_ID or --text TEXT")

@@ -226,7 +226,6 @@ class ActorPartition:
         return cast(Sequence[Shown], self._answer("show", positions))
 
     def _answer(self, method: str, *arguments: object) -> object:
-        """Call a method in the process of the actor."""
         request = self._actor.answer.remote(self._state, self._scoring, method, arguments)
         try:
             return ray.get(request, timeout=_ANSWER_SECONDS)

@@ -273,7 +273,6 @@ class _Build:
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def new(self, factory: str) -> None:
-        """Build and publish."""
         from engine.store.ann import AnnIndex  # loads FAISS, which an index without vectors does not need
 
         snapshot = self.snapshot

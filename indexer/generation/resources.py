@@ -46,7 +46,6 @@ def factory_for(n_vectors: int, width: int) -> str:
 
 
 def _power_of_two(number: float) -> int:
-    """The nearest power of two, by ratio."""
     power = round(float(np.log2(max(number, 1))))
     return 1 << power
 

@@ -375,7 +375,6 @@ def _answer(value: Setting) -> Setting:
 
 
 def _table_row(cells: Iterable[object]) -> str:
-    """A row of a Markdown table."""
     return "| " + " | ".join(" ".join(str(cell).split()).replace("|", r"\|") for cell in cells) + " |"
 
 

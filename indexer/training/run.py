@@ -502,7 +502,6 @@ def check_start(out: Path, encoder: str, device: str | None) -> None:
 
 
 def _open(out: Path, recipe: recipes.Recipe, corpora: Sequence[TrainingCorpus], context: Context) -> TrainingRun:
-    """Resume a run, or begin it."""
     if not context.processes.is_main_process:
         context = replace(context, log=lambda line: None, watch=lambda step: None)
     for corpus in corpora:

@@ -170,7 +170,6 @@ class _Summed:
         self._digest = xxhash.xxh3_128()
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
         block = self._stream.read(size)
         self._digest.update(block)
         return block

@@ -154,7 +154,6 @@ def _check_pages(connection: sqlite3.Connection) -> list[Finding]:
 
 
 def _check_rows(connection: sqlite3.Connection) -> list[Finding]:
-    """Compare rows with their checksums."""
     findings = []
     if (table := checks.damaged_table(connection)) is not None:
         findings.append(Finding(Damage.CATALOG, catalog.CATALOG_FILE, f"table {table} is not what was written"))
