@@ -3,3 +3,5 @@
 from engine.environment import wait_passively
 
 wait_passively()
+
+__version__ = "0.1.0"

@@ -11,9 +11,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from engine.environment import gpu_numbers, installed_faiss, installed_version, require_one_faiss
@@ -219,8 +217,5 @@ def _text_of(path: Path) -> str:
 
 
 def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for name in _PACKAGES:
-        with suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
-    return versions
+    numbers = {"python": platform.python_version(), **{name: installed_version(name) for name in _PACKAGES}}
+    return {name: number for name, number in numbers.items() if number is not None}

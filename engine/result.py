@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import cache
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from engine import __version__
 from engine.encoders.encoder import Encoder, ModelExplanation
 from engine.errors import QueryError
 from engine.scoring.evidence import Floor
@@ -340,7 +339,7 @@ def provenance(
 ) -> Provenance:
     """Record a search with the current time."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Provenance(_version(), now, encoder, index, parameters, is_indexed)
+    return Provenance(__version__, now, encoder, index, parameters, is_indexed)
 
 
 def encoder_state(encoder: Encoder) -> EncoderState:
@@ -366,14 +365,6 @@ def index_state(snapshot: Snapshot) -> IndexState:
         digest.update(f"\0{part}".encode())
     number = max(map(int, generations), default=None)
     return IndexState(str(snapshot.folder), digest.hexdigest()[:32], snapshot.n_documents, number)
-
-
-@cache
-def _version() -> str:
-    try:
-        return metadata.version("longmatch")
-    except metadata.PackageNotFoundError:  # a checkout that was not installed
-        return "unknown"
 
 
 PAIR_COLUMNS = ("first", "second", "score", "forward", "backward", "first_title", "second_title")

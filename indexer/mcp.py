@@ -9,7 +9,6 @@ import inspect
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any
@@ -19,6 +18,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
+from engine import __version__
 from engine.errors import EngineError, QueryError
 from engine.index import Index
 from engine.readers import Unreadable
@@ -193,7 +193,7 @@ def mcp_server(
 
     server = MCPServer(
         "longmatch",
-        version=metadata.version("longmatch"),
+        version=__version__,
         instructions=_INSTRUCTIONS,
         log_level="WARNING",
         lifespan=closing,

@@ -61,7 +61,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return import_module("importlib.metadata").version("longmatch")
+        return import_module("engine").__version__
     if name not in _HOMES:
         raise AttributeError(f"module 'longmatch' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

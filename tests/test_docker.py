@@ -14,6 +14,7 @@ import click
 import pytest
 import yaml
 
+from engine import __version__
 from indexer.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -65,11 +66,10 @@ def test_every_copied_name_exists_and_holds_the_packages(project: configparser.C
 def test_versions_are_those_of_the_project_and_python_one_that_it_supports(
     project: configparser.ConfigParser, services: dict[str, dict[str, Any]]
 ) -> None:
-    version = project["metadata"]["version"]
-    assert f'image.version="{version}"' in DOCKERFILE
-    assert f"docker build -t longmatch:{version} ." in DOCKERFILE
-    assert services["longmatch"]["image"] == f"longmatch:{version}"
-    assert services["longmatch-gpu"]["image"] == f"longmatch:{version}-gpu"
+    assert f'image.version="{__version__}"' in DOCKERFILE
+    assert f"docker build -t longmatch:{__version__} ." in DOCKERFILE
+    assert services["longmatch"]["image"] == f"longmatch:{__version__}"
+    assert services["longmatch-gpu"]["image"] == f"longmatch:{__version__}-gpu"
     assert f'image.licenses="{project["metadata"]["license"]}"' in DOCKERFILE
     (python,) = re.findall(r"^ARG PYTHON=(.*)$", DOCKERFILE, re.MULTILINE)
     assert f"Programming Language :: Python :: {python}" in project["metadata"]["classifiers"]
@@ -111,14 +111,14 @@ def test_services_run_commands_that_parse(services: dict[str, dict[str, Any]], m
         assert service["environment"]["LONGMATCH_TOKEN"].startswith("${LONGMATCH_TOKEN:?")
 
 
-def test_commands_of_the_page_parse(project: configparser.ConfigParser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_of_the_page_parse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(click.Path, "convert", lambda *_: ROOT)
     monkeypatch.setattr("indexer.cli.options.holds_index", lambda _: True)
     page = (ROOT / "docs/how-to/docker.md").read_text()
     for line in re.findall(r"docker build .*", DOCKERFILE + page):
         words = shlex.split(line)
         assert "--target" not in words or words[words.index("--target") + 1] in TARGETS
-    found = re.findall(rf"longmatch:{re.escape(project['metadata']['version'])}(?:-gpu)? (\w.*)$", page, re.MULTILINE)
+    found = re.findall(rf"longmatch:{re.escape(__version__)}(?:-gpu)? (\w.*)$", page, re.MULTILINE)
     assert [line.split()[0] for line in found] == ["index", "query", "mcp"]
     for line in found:
         command, *arguments = shlex.split(line)

@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import BinaryIO
 
 from engine.errors import DocumentError
-from engine.text.cleaning import MAX_DOCUMENT_BYTES, clean, too_large
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, clean, regex, too_large
 
 MAX_CONTAINER_BYTES = 512 * 2**20  # a PDF or DOCX file, pictures and fonts included
 _PART_BYTES = 2**24
@@ -43,21 +43,21 @@ _GOOD_FOR_BAD = 10  # valid non-ASCII characters that make up for a damaged one
 _LEAST_HIGH = 4  # bytes that are not ASCII; fewer are strays
 _LATIN_LETTERS = 2  # bytes for one that is not ASCII, at least, in text of Latin letters
 _SINGLE_BYTE = ("cp1252", "cp1250", "iso8859_2", "cp1254", "mac_roman", "iso8859_15")
-_ODD = re.compile(
+_ODD = regex(
     "[\x80-\x9f\ufffd\u02c7\u02d8-\u02dd]|[\u00a2-\u00a6\u00a8-\u00aa\u00ac-\u00af\u00b1-\u00b4\u00b6-\u00ba\u00bc-\u00be\u00d7\u00f7](?=[a-z])"
     "|(?<=[a-z\u00df-\u017f])[\u00a1\u00a7\u00b6\u00bf\u00a6]|[a-z][\u2020-\u2022\u2030\u02c6\u02dc\u2039][a-z]"
 )
 _THORN, _TURKISH, _ICELANDIC = (
-    re.compile("[\u00fd\u00fe\u00f0\u00dd\u00de\u00d0]"),
-    re.compile("[\u00fc\u00e7]"),
-    re.compile("[\u00e1\u00e6\u00ed]"),
+    regex("[\u00fd\u00fe\u00f0\u00dd\u00de\u00d0]"),
+    regex("[\u00fc\u00e7]"),
+    regex("[\u00e1\u00e6\u00ed]"),
 )
-_CZECH, _NOT_CZECH = re.compile("[řů]"), re.compile("[ąľ]")
-_CARON, _NOT_CARON = re.compile("[čďňř]"), re.compile("ą")  # Croatian, Slovak and Slovene are written without it
-_WESTERN, _NOT_HUNGARIAN = re.compile("[ãçàêñèå]"), re.compile("[õûÕÛ]")
-_USUAL_PAIR = re.compile(rb"[\x91-\x94][\xc0-\xff]|[\xe0-\xff][\x92\x94]|\xab\xa0|\xa0\xbb|\xe7[\xe3\xf5]")  # Western
-_HEBREW_END = re.compile(rb"[\xea\xed\xef\xf3\xf5](?![\xe0-\xfa])")  # the letters that only end words
-_NOT_HEBREW = re.compile(rb"[\xea\xed\xef\xf3\xf5](?=[\xe0-\xfa])|[A-Za-z][\xe0-\xfa]|[\xe0-\xfa][A-Za-z]")
+_CZECH, _NOT_CZECH = regex("[řů]"), regex("[ąľ]")
+_CARON, _NOT_CARON = regex("[čďňř]"), regex("ą")  # Croatian, Slovak and Slovene are written without it
+_WESTERN, _NOT_HUNGARIAN = regex("[ãçàêñèå]"), regex("[õûÕÛ]")
+_USUAL_PAIR = regex(rb"[\x91-\x94][\xc0-\xff]|[\xe0-\xff][\x92\x94]|\xab\xa0|\xa0\xbb|\xe7[\xe3\xf5]")  # Western
+_HEBREW_END = regex(rb"[\xea\xed\xef\xf3\xf5](?![\xe0-\xfa])")  # the letters that only end words
+_NOT_HEBREW = regex(rb"[\xea\xed\xef\xf3\xf5](?=[\xe0-\xfa])|[A-Za-z][\xe0-\xfa]|[\xe0-\xfa][A-Za-z]")
 _LEAST_HEBREW = 12  # letters
 _NOT_LETTERS = bytes(range(128)) + "€‚„…†‡‹‘’“”•–—™›\u00a0§«°±·»".encode("cp1257") + bytes(range(0xC0, 0x100))
 _BALTIC = [letters.encode("cp1257") for letters in ("ąčęėįšųūž", "āčēģīķļņšūž", "äõöüšž")]

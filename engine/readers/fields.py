@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from engine.errors import DocumentError
-from engine.text.cleaning import one_line
+from engine.text.cleaning import one_line, regex
 from engine.text.document import MetadataValue
 from engine.text.headings import names_court
 
@@ -45,12 +45,12 @@ class Fields:
 USUAL = Fields()
 
 
-_BORDER = re.compile(r"(?<!\s)\s++(?:and|AND|und|et|y|&)\s+|(?:(?<!\s)\s*+)?,\s*+(?:and|AND|&)\s+")
-_MAIL = re.compile(r"\s?<[^<>\s@]{1,80}@[^<>\s]{1,80}>|(?:,|(?<!\s)\s)\s?et\.? al\b\.?")
-_YEARS_OF_LIFE = re.compile(r",? \(?(?:\d{4}\??\s?[-\u2013]\s?(?:\d{4}\??)?|[bd]\. \d{4})\)?\.?(?=;|$)")
-_COMMA = re.compile(r"(?:(?<!\s)\s*+)?,\s*")
-_SUFFIX = re.compile(r"(?:jr|sr|ii|iii|iv|ph\.?\s?d|m\.?d|esq|dr|prof|inc|ltd|llc|gmbh|corp)\.?$", re.IGNORECASE)
-_ORGANISATION = re.compile(
+_BORDER = regex(r"(?<!\s)\s++(?:and|AND|und|et|y|&)\s+|(?:(?<!\s)\s*+)?,\s*+(?:and|AND|&)\s+")
+_MAIL = regex(r"\s?<[^<>\s@]{1,80}@[^<>\s]{1,80}>|(?:,|(?<!\s)\s)\s?et\.? al\b\.?")
+_YEARS_OF_LIFE = regex(r",? \(?(?:\d{4}\??\s?[-\u2013]\s?(?:\d{4}\??)?|[bd]\. \d{4})\)?\.?(?=;|$)")
+_COMMA = regex(r"(?:(?<!\s)\s*+)?,\s*")
+_SUFFIX = regex(r"(?:jr|sr|ii|iii|iv|ph\.?\s?d|m\.?d|esq|dr|prof|inc|ltd|llc|gmbh|corp)\.?$", re.IGNORECASE)
+_ORGANISATION = regex(
     r"\b(?:of|the|for|agency|alliance|association|authority|bank|board|bureau|cent(?:er|re)|collaboration|college"
     r"|commission|committee|company|consortium|cooperative|corp|corporation|council|court|department|federation"
     r"|foundation|gmbh|group|hospital|inc|institute|institut|laborator(?:y|ies)|labs?|llc|ltd|ministry|network|office"
@@ -84,7 +84,7 @@ def split_names(text: str) -> list[str]:
     return _distinct(parts)
 
 
-_MADE_UP_NAME = re.compile(
+_MADE_UP_NAME = regex(
     r"[A-Z]*\(0x[0-9a-f]+\)$|\(?(?:unknown|anonymous|author|(?:\w+ ){0,2}user|admin(?:istrator)?|owner|root|hp|dell"
     r"|asus|acer|lenovo|(?:pdf)?(?:la)?tex|(?:adobe|microsoft)(?: \w+)?|acrobat|word|windows|preferred customer"
     r"|python-docx|un-named)\)?$|[a-z]+\d+$",
@@ -97,7 +97,7 @@ def authors_of(text: str) -> list[str]:
     return [name for name in split_names(text) if not _MADE_UP_NAME.match(name)]
 
 
-_OF_PERSON = re.compile("^(?:inventor|author|creator)_(?:name_)?")  # before the name of a field
+_OF_PERSON = regex("^(?:inventor|author|creator)_(?:name_)?")  # before the name of a field
 _WHOLE = (
     "name",
     "preferred",
@@ -176,12 +176,12 @@ _META_FIELDS = {
     "citation_doi": "doi",
     "citation_journal_title": "journal",
 }
-_META_OF_THE_SITE = re.compile(
+_META_OF_THE_SITE = regex(
     r"viewport|robots|googlebot|generator|theme-color|color-scheme|referrer|rating|format-detection"
     r"|octolytics|route-|hostname|apple-|msapplication|twitter:|og:|fb:|csrf|.*verification|.*verify"
 )
-_VOCABULARY = re.compile(r"citation_|dc(?:terms)?[.:]|prism\.|eprints\.|bepress_|wkhealth_")
-_OF_A_PROGRAM = re.compile(  # an address, a key or a switch
+_VOCABULARY = regex(r"citation_|dc(?:terms)?[.:]|prism\.|eprints\.|bepress_|wkhealth_")
+_OF_A_PROGRAM = regex(  # an address, a key or a switch
     r"(?:true|false|(?:en|dis)abled?|none|null)$|(?:https?:)?/|(?=\S*\d)\S{24,}$|\{", re.IGNORECASE
 )
 
@@ -225,16 +225,16 @@ def _declared_authors(root: _Element) -> list[str]:
     return [name for one in people for name in islice(filter(None, map(one_line, one.itertext())), 1)]
 
 
-_VERSUS = re.compile(r"(?:\b(?:v|vs|V|VS)\.(?=\s)|(?<=[ \n])v(?=[ \n]+[A-Z]))(?P<second>[^\n]{0,200})")
-_BETWEEN_PARTIES = re.compile(
+_VERSUS = regex(r"(?:\b(?:v|vs|V|VS)\.(?=\s)|(?<=[ \n])v(?=[ \n]+[A-Z]))(?P<second>[^\n]{0,200})")
+_BETWEEN_PARTIES = regex(
     r"(?<=\n)[ \t]*(?:[-\u2013][ \t]*(?:against|and|v)[ \t]*[-\u2013]|versus|against)[ \t]*(?: {3}[^\n]*)?(?=\n)",
     re.IGNORECASE,
 )
-_BORDER_OF_CAPTION = re.compile(
+_BORDER_OF_CAPTION = regex(
     r"(?:(?<=\n)[ \t]{0,80}[)\]}*\u00a7:|](?:[ \t][^\n]*)?|[ \t]{2,80}[)\]}*\u00a7:|](?:[ \t]{2,}+[^\n]*)?)(?=\n)"
 )
-_COURT = re.compile(r"\b(?:court|tribunal|cite as|syllabus|opinion of|docket|case no|no\. \d\d)", re.IGNORECASE)
-_ROLE = re.compile(
+_COURT = regex(r"\b(?:court|tribunal|cite as|syllabus|opinion of|docket|case no|no\. \d\d)", re.IGNORECASE)
+_ROLE = regex(
     r",\s+an?\s+(?:[a-z]+\s){0,5}(?:corporation|company|individual|partnership|association|trust)\b[^\n]*"
     r"|,?\s*\bin (?:his|her|its|their)\b[^\n]*|;[^\n]*|\s[:)\]}*|](?:\s[^\n]*|$)|\s[(\[]\d{4}\b[^\n]*"
     r"|,\s*nos?\. ?\w{0,5}\d[^\n]*"
@@ -242,21 +242,19 @@ _ROLE = re.compile(
     r"|et al\.?)\b[^\n]*",
     re.IGNORECASE,
 )
-_SOLE_PARTY = re.compile(
+_SOLE_PARTY = regex(
     r"^[ \t]*(?:IN RE|In re|IN THE (?:MATTER|INTEREST) OF|In the (?:[Mm]atter|[Ii]nterest) of|EX PARTE|Ex parte)\b:?"
     r"[ \t\n]{1,4}[^\n]{3,100}"
     r"(?:\n[A-Z ,.'&-]{8,80}$|\n[A-Z][^\n]{3,80},$)?",
     re.MULTILINE,
 )
-_NOT_A_NAME = re.compile(
+_NOT_A_NAME = regex(
     r"\b(?:see|cf|e\.g|id|in|at|the case of|under)\.?\s*$|\bnos?\. ?\w{0,3}\d|__|\bWL \d|^\s*(?:see|cf|e\.g)\b"
     r"|\d{2,} [A-Z]\w*\.",
     re.IGNORECASE,
 )
-_RIGHT_COLUMN = re.compile(r"(?<=\S) {3,}\S[^\n]*|^ {36,}\S[^\n]*", re.MULTILINE)
-_ABBREVIATED = re.compile(
-    r"(?:\b(?:Inc|Co|Corp|Ltd|Cos|Bros|Jr|Sr|Assn|Assoc|Dept|Comm|Comr)|\b\w|\W\w)\.$", re.IGNORECASE
-)
+_RIGHT_COLUMN = regex(r"(?<=\S) {3,}\S[^\n]*|^ {36,}\S[^\n]*", re.MULTILINE)
+_ABBREVIATED = regex(r"(?:\b(?:Inc|Co|Corp|Ltd|Cos|Bros|Jr|Sr|Assn|Assoc|Dept|Comm|Comr)|\b\w|\W\w)\.$", re.IGNORECASE)
 _HEAD_CHARS = 4_000  # of a text that can be the first page
 _MAX_PARTY_CHARS, _MAX_LINE_CHARS, _LINES_OF_NAME = 100, 200, 3
 
@@ -345,21 +343,21 @@ def date_of_parts(year: str, month: str, day: str) -> str:
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
            "november", "december")  # fmt: skip
 _MONTH = rf"(?P<month>(?:{'|'.join(_MONTHS)})\b|(?:{'|'.join(name[:3] for name in _MONTHS)}|sept)\b\.?)"
-_DATE = re.compile(rf"\b{_MONTH}\s+(?P<day>\d{{1,2}}),?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
-_DAY_FIRST = re.compile(rf"\b(?P<day>\d{{1,2}})\.?\s+{_MONTH},?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
-_MONTH_ALONE = re.compile(rf"\b{_MONTH},?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
-_ISO = re.compile(r"\b[12]\d{3}[-/][01]\d(?:[-/][0-3]\d)?(?!\d)")
-_COMPACT = re.compile(r"^\s*([12]\d{3})([01]\d)([0-3]\d)\s*$")
-_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
-_DECIDED = re.compile(rf"\b(?:decided|filed|dated|entered|issued|opinion)\W{{1,5}}{_DATE.pattern}", re.IGNORECASE)
+_DATE = regex(rf"\b{_MONTH}\s+(?P<day>\d{{1,2}}),?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
+_DAY_FIRST = regex(rf"\b(?P<day>\d{{1,2}})\.?\s+{_MONTH},?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
+_MONTH_ALONE = regex(rf"\b{_MONTH},?\s+(?P<year>[12]\d{{3}})\b", re.IGNORECASE)
+_ISO = regex(r"\b[12]\d{3}[-/][01]\d(?:[-/][0-3]\d)?(?!\d)")
+_COMPACT = regex(r"^\s*([12]\d{3})([01]\d)([0-3]\d)\s*$")
+_YEAR = regex(r"\b(?:1[5-9]|20)\d\d\b")
+_DECIDED = regex(rf"\b(?:decided|filed|dated|entered|issued|opinion)\W{{1,5}}{_DATE.pattern}", re.IGNORECASE)
 _BARE_NUMBER = r"(?:\d{1,2}:)?\d{2}-(?:[A-Za-z]{2,4}-\d{2,6}|\d{3,6})(?:-[A-Z]{2,4}){0,3}"
-_BARE_DOCKET = re.compile(rf"(?<![\w:-])(?=[\d-]*[:A-Za-z]|(?<![^\n])|[\d-]+[ \t]*\n)({_BARE_NUMBER})(?![\w-])")
-_DOCKET = re.compile(
+_BARE_DOCKET = regex(rf"(?<![\w:-])(?=[\d-]*[:A-Za-z]|(?<![^\n])|[\d-]+[ \t]*\n)({_BARE_NUMBER})(?![\w-])")
+_DOCKET = regex(
     r"\b(?:case|docket|civil|cause|criminal|action|index)?[ \t]*(?:action[ \t]*)?nos?\.?:?[ \t]*"
     r"([A-Z0-9]{0,5}[:-]?\d(?:[\w:./\u2010-\u2013-]|,(?=\d{3}\b)){1,30})",
     re.IGNORECASE,
 )
-_COURT_LINE = re.compile(
+_COURT_LINE = regex(
     r"^[ \t]*(?:(?:in )?the )?(?!opinion|order|syllabus|certiorari|appeal|clerk|by |on )(?=[A-Z])"
     r"[^\n\d.,;]{0,60}\bcourt\b[^\n\d.;]{0,60}"
     r"(?:\n\s*(?:for the|(?:\w+ )?district of)[^\n.]{3,40})?$",
@@ -384,11 +382,11 @@ def _party(text: str) -> str:
 
 
 _SMALL_WORDS = frozenset(["of", "the", "and", "for", "de", "von", "in", "ex", "rel.", "dba", "d/b/a", "a/k/a", "f/k/a"])
-_BEFORE_PARTY = re.compile(
+_BEFORE_PARTY = regex(
     r"(?:(?:re|subject|short title|case|caption)\s*:\s*)*(?:(?:case )?nos?\. ?[\w:-]*\d[\w:-]*[,:]?\s+)?", re.IGNORECASE
 )
-_AROUND_PARTY = re.compile(rf"^{_BARE_NUMBER},?\s+|[,(\s]+(?:[Nn]os?\.? )?{_BARE_NUMBER}\b.*$")
-_GOES_ON = re.compile(r"\b(?:dba|d/b/a|a/k/a|f/k/a|of|and|the|for|ex rel\.)$|&$", re.IGNORECASE)
+_AROUND_PARTY = regex(rf"^{_BARE_NUMBER},?\s+|[,(\s]+(?:[Nn]os?\.? )?{_BARE_NUMBER}\b.*$")
+_GOES_ON = regex(r"\b(?:dba|d/b/a|a/k/a|f/k/a|of|and|the|for|ex rel\.)$|&$", re.IGNORECASE)
 
 
 def _name_above(lines: Sequence[str]) -> str:
@@ -412,13 +410,13 @@ def _continues(before: str, line: str) -> bool:
     return _GOES_ON.search(before) is not None or (is_name and before.isupper() == _without_role(line).isupper())
 
 
-_IS_DOCKET = re.compile(r"(?:record )?nos?\. ?\S{0,9}\d", re.IGNORECASE)
-_OFFICE = re.compile(  # behind the name of who holds it
+_IS_DOCKET = regex(r"(?:record )?nos?\. ?\S{0,9}\d", re.IGNORECASE)
+_OFFICE = regex(  # behind the name of who holds it
     r"(?:(?:acting|deputy|former) )?(?:warden|secretary|attorney general|commissioner|director|sheriff|superintendent"
     r"|administrator|governor|trustee|execut(?:or|rix)|guardian|u\.? ?s\.? trustee)\b",
     re.IGNORECASE,
 )
-_BESIDE_NAME = re.compile(  # courts, dates and kinds of papers
+_BESIDE_NAME = regex(  # courts, dates and kinds of papers
     r"\d|\b(?:court|tribunal|circuit|term|panel|syllabus|opinion|order|notice|filed|present|before|appeals?|in re)\b"
     r"|(?:district|division|county|state) of\b|^\w+ (?:district|division|department|county)$"
     r"|^(?:district|division) \w+$|___|---",

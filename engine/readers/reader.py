@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, TypeAlias, cast
 from engine.errors import DocumentError
 from engine.readers.encoding import MAX_CONTAINER_BYTES, read_limited
 from engine.readers.fields import USUAL, Fields
-from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
+from engine.text.cleaning import MAX_DOCUMENT_BYTES, regex, too_large
 from engine.text.document import Document, Unreadable, without_gz
 
 _HEAD_BYTES = 65_536
@@ -35,23 +35,23 @@ _BY_MEMBER = {"word/document.xml": ".docx", "word/document2.xml": ".docx", "META
 _MIMETYPE_BYTES = 100  # of the member that names the format of an archive, at most
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMENTS = r"(?:<!--(?:[^-]|-(?!->))*+-->\s*+)*+"  # possessive: linear time
-_HTML_START = re.compile(
+_HTML_START = regex(
     rf"{_COMMENTS}<(?:!doctype\s+html|html|head|body|title|meta|main|div|section|p|h[1-6])\b", re.I | re.S
 )
-_XHTML = re.compile(r"<!doctype\s+html|<html\b", re.I)
-_XML_START = re.compile(
+_XHTML = regex(r"<!doctype\s+html|<html\b", re.I)
+_XML_START = regex(
     rf"{_COMMENTS}<(?:\?xml\b|!doctype\b|TEI\b|TEI\.2\b|us-patent|ep-patent|pmc-articleset\b|OAI-PMH\b"
     r"|patent-|PATDOC\b|akomaNtoso\b|rfc\b|bill\b|teiCorpus\b|PubmedArticle|ops:)",
     re.S,
 )
-_ARTICLE = re.compile(rf"{_COMMENTS}<article\b([^>]*)", re.S)  # of JATS or of HTML
-_BIBLIOGRAPHY = re.compile(r"TY {1,2}- ?[A-Z]|PMID- ?\d|(?:%[^\n]*\s+)*+@\w+\s*[{(]\s*[^\s,={}]+\s*,")
-_LATEX = re.compile(r"^[ \t]*\\document(?:class|style)\b", re.M)
-_FRONT_MATTER = re.compile(  # lines of YAML between two rules, the first one with a key
+_ARTICLE = regex(rf"{_COMMENTS}<article\b([^>]*)", re.S)  # of JATS or of HTML
+_BIBLIOGRAPHY = regex(r"TY {1,2}- ?[A-Z]|PMID- ?\d|(?:%[^\n]*\s+)*+@\w+\s*[{(]\s*[^\s,={}]+\s*,")
+_LATEX = regex(r"^[ \t]*\\document(?:class|style)\b", re.M)
+_FRONT_MATTER = regex(  # lines of YAML between two rules, the first one with a key
     r"---[ \t]*+\r?\n(?=[A-Za-z_][\w-]*+:\s)(?:(?:[A-Za-z_][\w-]{0,100}+:|[ \t\r#]|-[ \t]|(?=\n))[^\n]*+\n)++"
     r"---[ \t]*+\r?(?:\n|\Z)"
 )
-_ATX_HEADING = re.compile(  # with a letter, and blank lines around
+_ATX_HEADING = regex(  # with a letter, and blank lines around
     r"(?:\A|\n[ \t]*+\r?\n)#{1,6}[ \t]++(?=[^\n]*[^\W\d_])[^\n]++(?=\n[ \t]*+\r?(?:\n|\Z))"
 )
 _LEAST_HEADINGS = 2  # of Markdown; a single line may be a comment or a number

@@ -15,6 +15,7 @@ from engine.readers.encoding import decode
 from engine.readers.fields import case_fields, case_name, dated, split_names, typed_scalar
 from engine.text.cleaning import (
     joined_words,
+    regex,
     without_deleted,
     without_encoded,
     without_gaps,
@@ -32,46 +33,46 @@ from engine.text.headings import (
     roman_value,
 )
 
-_APS = re.compile(r"^PATN[ \t]*\n(?:[^\n]*\n)*?WKU[ \t]+\w", re.MULTILINE)  # maybe behind the head of a weekly file
-_ENTRIES = re.compile(r"\s*(?:PMID- ?\d|TY  - [A-Z])")
-_TITLE_OF_PATENT = re.compile(  # on a front page
+_APS = regex(r"^PATN[ \t]*\n(?:[^\n]*\n)*?WKU[ \t]+\w", re.MULTILINE)  # maybe behind the head of a weekly file
+_ENTRIES = regex(r"\s*(?:PMID- ?\d|TY  - [A-Z])")
+_TITLE_OF_PATENT = regex(  # on a front page
     r"^[ \t]*[(\[]54[)\]][ \t]*(?:(?:Title|Bezeichnung|Titre)[ \t]*:)?[ \t]*"
     r"(\S[^\n]*(?:\n(?![ \t]*(?:[(\[]\d\d[)\]]|\n))[^\n]+){0,2})",
     re.MULTILINE,
 )
 _HEAD_CHARS = 4_000
-_PAGE_NUMBER = re.compile(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)
-_NUMBER = re.compile(r"\d+")
-_ENDS_OPEN = re.compile(r"[^\W\d_][,;]?$|,$|[-\u2010\u00ad¬]$")
-_PART = re.compile(
+_PAGE_NUMBER = regex(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)
+_NUMBER = regex(r"\d+")
+_ENDS_OPEN = regex(r"[^\W\d_][,;]?$|,$|[-\u2010\u00ad¬]$")
+_PART = regex(
     r"\W*(?:chapter|section|article|part|book|canto|letter|act|scene|lecture|exhibit|appendix|claim|question|kapitel"
     r"|artikel|chapitre|capítulo|§)\s*0\W*$"
 )
-_SET_APART = re.compile(
+_SET_APART = regex(
     r"\W{0,3}(?P<first>\d{1,4})[\])-]?(?: {3,}|\t)\S.*|.*\S(?: {3,}|\t)\W{0,3}(?P<last>\d{1,4})[\])-]?"
     r"|(?:.*\W)?page[ \t]+(?P<page>\d{1,4})(?:[ \t]+of[ \t]+\d+)?\W*|\W*(?P<bare>\d{1,4})\W*",
     re.IGNORECASE,
 )
-CONTENT = re.compile(  # answers and notes, which repeat as heads do
+CONTENT = regex(  # answers and notes, which repeat as heads do
     r"\W*(?:\d{1,3}[.)]?\s+)?(?:[aq][.:]\s|id\.|ibid\b|yes\b|no\b[.,]|(?:answer|question|m(?:r|s|rs)\. \w{1,40}"
     r"|the (?:court|witness|clerk|deponent|interpreter|reporter)):)"
     r"|[*\u2020\u2021]\s?[^\W\d_]"
     r"|\d{1,3}[.)]?\s+(?:(?:but )?see\b|cf\.|accord\b|[^\n]{1,80}(?:\b(?:supra|infra)\b|, at \d{1,4}\.$))",
     re.IGNORECASE,
 )
-_NAMED_PAGE = re.compile(
+_NAMED_PAGE = regex(
     r"[ \t=\u2013\u2014-]*\[?page \d{1,4}(?: of \d{1,4})?\]?[ \t=\u2013\u2014-]*|[ \t]*-+ ?\d{1,4} ?-+[ \t]*"
     r"|\S.*(?<!\s)\s{4,}+\[page \d{1,4}\]\s*",
     re.IGNORECASE,
 )
-STAMP = re.compile(  # of electronic filing: a case, and two fields with their numbers
+STAMP = regex(  # of electronic filing: a case, and two fields with their numbers
     r"(?:Appellate\s|USCA\w{0,4}\s)?(?:Case|Appeal):?\s*#?\s*\d[\w:.-]{3,30},?\s"
     r"(?:[^\n]{0,80}?\b(?:Document|Doc|Filed|(?:Dkt)?Entry(?: ID| Number)?|Page(?:ID)?|Pg|ID)[.:]?\s?#?:?\s?\d){2}"
     r"[^\n]{0,60}$",
     re.IGNORECASE,
 )
 _WORDS_OF_PROSE = 8
-_LINE_NUMBER = re.compile(r"(?P<feed>\f?)[ \t]{0,16}(?P<number>\d{1,2})(?:[ \t]{2,4}|[ \t]{5,}(?=\S)|[ \t]*$)")
+_LINE_NUMBER = regex(r"(?P<feed>\f?)[ \t]{0,16}(?P<number>\d{1,2})(?:[ \t]{2,4}|[ \t]{5,}(?=\S)|[ \t]*$)")
 _LEAST_NUMBERED, _SHARE_NUMBERED = 20, 0.7  # lines of a page, and of all lines
 _MIN_PAGES = 3  # repetition on fewer pages is not counted
 _EDGE_LINES = 4  # at the top and at the bottom of a page
@@ -93,15 +94,15 @@ class RunningText:
     n_numbers: int = 0  # of lines
 
 
-_STARRED = re.compile(r"\*\d|\u2605\d|\[[Pp]")  # much faster than the whole pattern
-_STAR = re.compile(
+_STARRED = regex(r"\*\d|\u2605\d|\[[Pp]")  # much faster than the whole pattern
+_STAR = regex(
     r"(?P<cut>(?:-|(?<![ \t\n]))[ \t\n]*+|)(?:(?P<bold>\*\*)?\[(?:\*{1,2}|[Pp]g\.? )(?P<marked>\d{1,4})\](?(bold)\*\*)"
     r"|\u2605(?P<star>\d{1,4})(?!\d)|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]|\.\s))"
     r"(?P<after>[ \t\n]*)"
 )
 _HYPHENS = ("-", "\u00ad", "\u2010", "¬")
-_PAGE_TAG = re.compile(r"^<PAGE>[ \t]*\d*[ \t]*\n", re.MULTILINE)  # in filings of the SEC
-_STRUCK_OVER = re.compile(r".\x08(?!_)|\x08_|\x1b\[[\d;?]{0,20}[A-Za-z]")  # by a printer or a terminal
+_PAGE_TAG = regex(r"^<PAGE>[ \t]*\d*[ \t]*\n", re.MULTILINE)  # in filings of the SEC
+_STRUCK_OVER = regex(r".\x08(?!_)|\x08_|\x1b\[[\d;?]{0,20}[A-Za-z]")  # by a printer or a terminal
 
 
 def without_star_pages(text: str) -> tuple[str, int]:
@@ -399,15 +400,15 @@ def _interrupts(lines: Sequence[str], block: Sequence[int]) -> bool:
     return _ENDS_OPEN.search(before) is not None and after[:1].islower()
 
 
-_FIELD = re.compile(r"([A-Z][A-Za-z-]{1,30}):[ \t]+(\S.*)")
+_FIELD = regex(r"([A-Z][A-Za-z-]{1,30}):[ \t]+(\S.*)")
 _MOST_ABOVE = 20_000
-_BOOK, _BOOK_FIELD = re.compile("Project Gutenberg"), re.compile(r"^(Title|Author|Language): (\S.*)", re.MULTILINE)
+_BOOK, _BOOK_FIELD = regex("Project Gutenberg"), regex(r"^(Title|Author|Language): (\S.*)", re.MULTILINE)
 _BOOK_STARTS, _BOOK_ENDS = (
-    re.compile(rf"^\*\*\* ?{border} OF (?:THE|THIS) PROJECT GUTENBERG[^\n]*", re.MULTILINE | re.IGNORECASE)
+    regex(rf"^\*\*\* ?{border} OF (?:THE|THIS) PROJECT GUTENBERG[^\n]*", re.MULTILINE | re.IGNORECASE)
     for border in ("START", "END")
 )
-_PATENT_NUMBER = re.compile(r"(?:Patent:? |Publication:? )?[A-Z]{2}[ -]?[\d,/ -]{6,20}(?: ?[A-Z]\d?)?")
-_COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
+_PATENT_NUMBER = regex(r"(?:Patent:? |Publication:? )?[A-Z]{2}[ -]?[\d,/ -]{6,20}(?: ?[A-Z]\d?)?")
+_COLUMNS = regex(r"\S(?: {3,}|\t)\S")
 _AUTHORS = ("author", "authors")
 
 
@@ -436,13 +437,13 @@ def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document 
     return read_plain(decoded, n_encoded, doc_id, source)
 
 
-_CUE = re.compile(
+_CUE = regex(
     r"^[ \t]*(?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{1,3}[ \t]+-->[ \t]+(?:\d{1,3}:)?\d{1,2}:\d\d[.,]\d{1,3}[^\n]*\n?",
     re.MULTILINE,
 )
-_VOICE = re.compile(r"<v(?:\.[\w.]{1,50})?[ \t]+(?P<name>[^<>\n]{1,100})>")
-_CUE_MARKS = re.compile(r"<rt>[^<\n]{0,100}</rt>|</?[A-Za-z\d][^<>\n]{0,200}>|\{\\[^{}\n]{0,100}\}")
-_TURN = re.compile(r"(?:[-\u2013\u2014]|>>)\s?\S")
+_VOICE = regex(r"<v(?:\.[\w.]{1,50})?[ \t]+(?P<name>[^<>\n]{1,100})>")
+_CUE_MARKS = regex(r"<rt>[^<\n]{0,100}</rt>|</?[A-Za-z\d][^<>\n]{0,200}>|\{\\[^{}\n]{0,100}\}")
+_TURN = regex(r"(?:[-\u2013\u2014]|>>)\s?\S")
 _CUE_BLOCKS = {
     "WEBVTT": reasons.FRONT_MATTER,
     "NOTE": reasons.COMMENT_WORDS,

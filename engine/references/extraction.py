@@ -7,14 +7,15 @@ from functools import lru_cache
 
 from engine.references.identifiers import Kind, Mention, numbered
 from engine.references.law import cases, statutes
+from engine.text.cleaning import regex
 from engine.text.document import Document
 from engine.text.segmentation import Span
 
 _EVERY_KIND = frozenset(Kind)
 _LAW = frozenset({Kind.STATUTE, Kind.REGULATION})
 _SERIES = ("rfc", "pep", "eip", "erc", "bip")
-_OF_SERIES = re.compile(rf"(?:^|/)((?:{'|'.join(_SERIES)})[\s_-]*\d+)(?!\d)", re.IGNORECASE)
-_ARXIV_STEM = re.compile(r"(?:\d{4}\.\d{4,5}|(?<![a-z-])[a-z-]++/\d{7})(?:v\d+)?(?![\d.]*\d)")
+_OF_SERIES = regex(rf"(?:^|/)((?:{'|'.join(_SERIES)})[\s_-]*\d+)(?!\d)", re.IGNORECASE)
+_ARXIV_STEM = regex(r"(?:\d{4}\.\d{4,5}|(?<![a-z-])[a-z-]++/\d{7})(?:v\d+)?(?![\d.]*\d)")
 _ARXIV_IDS = ("arxiv", "arxiv_id", "arxivid")
 _AS_WRITTEN = ("doi", "number", "patent_number", "publication_number")
 _OF_CASES = ("citation", "citations", "cite", "cites")

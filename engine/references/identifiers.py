@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import unquote
 
+from engine.text.cleaning import regex
 from engine.text.segmentation import Span
 
 
@@ -74,8 +75,8 @@ def _series(match: re.Match[str]) -> list[str]:
     return [f"{_SERIES[series]}{int(number)}" for number in numbers]
 
 
-_DOI = re.compile(r"10\.(?<![\d.]...)\d{4,9}(?:\.\d{1,5})?/[^\s\"<>{}|\\^`]{1,200}")
-_BEHIND_DOI = re.compile(r",[a-z]|[.;](?:url|(?:doi|arxiv|pmid)\b)|\[(?:doi|arxiv|$)")  # without a blank
+_DOI = regex(r"10\.(?<![\d.]...)\d{4,9}(?:\.\d{1,5})?/[^\s\"<>{}|\\^`]{1,200}")
+_BEHIND_DOI = regex(r",[a-z]|[.;](?:url|(?:doi|arxiv|pmid)\b)|\[(?:doi|arxiv|$)")  # without a blank
 
 
 def _doi(match: re.Match[str]) -> list[str]:
@@ -97,19 +98,19 @@ def trimmed(address: str) -> str:
     return address
 
 
-_ARXIV = re.compile(
+_ARXIV = regex(
     r"[aA][rR][xX][iI][vV](?<!\w.....)(?:\.org/(?:abs|pdf|html)/|\s{0,2}[:.]?\s{0,2}|\s(?:preprint|e-?print)\s(?:arXiv:)?)"
     r"(?P<id>\d{4}\s?\.\s?\d{4,5}|[a-z]{2,8}(?:\s?-\s?[a-z]{2,3})?(?:\.[A-Z]{2})?/\s?\d{7})(?!\d)"
 )
-_OLD_ARXIV = re.compile(
+_OLD_ARXIV = regex(
     r"(?:hep-(?:th|ph|ex|lat)|astro-ph|cond-mat|quant-ph|gr-qc|math-ph|nucl-(?:th|ex)|cs\.[A-Z]{2}|math\.[A-Z]{2})/[09]\d{6}(?!\d)"
 )
-_PUBMED = re.compile(
+_PUBMED = regex(
     r"(?:PMID|PubMed(?:\sID)?)(?:\s?[:#]?\s{0,2})(?P<id>\d{5,8})(?!\d)|pubmed(?:\.ncbi\.nlm\.nih\.gov)?/(?P<address>\d{5,8})"
 )
-_PMC = re.compile(r"PMC(?<!\w...)(?:ID)?(?:\s?:\s?)?(?:PMC)?\s?(?P<id>\d{5,8})(?!\d)")
+_PMC = regex(r"PMC(?<!\w...)(?:ID)?(?:\s?:\s?)?(?:PMC)?\s?(?P<id>\d{5,8})(?!\d)")
 
-_US_PATENT = re.compile(
+_US_PATENT = regex(
     r"(?:U\.?\s?S\.?(?<!\w..)|United\sStates(?=\s[Pp]at))(?:P\.?(?=[\s-]))?[\s-]{0,2}(?:[AB]\d?[\s-])?"
     r"(?:(?P<word>[Pp]at(?:ent)?s?\.?\s{1,2})?(?:[Aa]ppl(?:ication)?\.?\s{1,2})?"
     r"(?P<published>[Pp]ub(?:lication|\.|l\.)?\s{1,2}|[Pp]re-?[Gg]rant\s)?(?:[Nn]o(?P<many>s)?\.?:?\s{0,2})?)"
@@ -134,16 +135,16 @@ def _us_patent(match: re.Match[str]) -> list[str]:
     return names
 
 
-_EP_PATENT = re.compile(
+_EP_PATENT = regex(
     r"EP(?<!\w..)O?[\s-]{0,2}(?:[Pp]at(?:ent)?\.?\s{1,2})?(?:[Nn]o\.?\s{0,2})?(?:[AB]\d?[\s-]{1,2})?(?P<number>\d[\s.,]{0,2}\d{3}[\s.,]?\d{3}|\d{2,3}[\s.,]\d{3}|\d{6,7})"
     r"(?:[\s-]?[AB]\d?(?!\w))?(?!\w)|European\s{1,2}[Pp]atent\s{1,2}(?:(?:[Aa]pplication|[Pp]ubl(?:ication|\.))\s{1,2})?(?:[Nn]o\.?\s{0,2})?"
     r"(?:EP\s?)?(?P<spelled>\d[\s.,]?\d{3}[\s.,]?\d{3}|\d{2,3}[\s.,]\d{3}|\d{7})(?:[AB]\d)?(?!\w)"
 )
-_WO_PATENT = re.compile(
+_WO_PATENT = regex(
     r"W[O0](?<!\w..)[\s/-]{0,2}(?:[Pp]at(?:ent)?\.?\s{1,2})?(?:[Nn]o\.?\s{0,2})?(?:A\d?[\s-]{1,2})?"
     r"(?:(?P<year>(?:19|20)\d\d)[/\s-]?(?P<number>\d{5,6})|(?P<short>\d\d)[/\s-](?P<old>\d{2,3}\s?\d{3})|(?P<closed>[890]\d)(?P<digits>\d{5,6}))(?!\d)"
 )
-_PCT = re.compile(r"PCT/(?P<office>[A-Z]{2})\s?(?P<year>\d{4}|\d{2})/(?P<number>\d{5,6})(?!\d)")
+_PCT = regex(r"PCT/(?P<office>[A-Z]{2})\s?(?P<year>\d{4}|\d{2})/(?P<number>\d{5,6})(?!\d)")
 
 
 def _ep_patent(match: re.Match[str]) -> list[str]:
@@ -165,30 +166,28 @@ def _long_year(year: str) -> str:
     return f"19{year}" if int(year) > 70 else f"20{year}"
 
 
-_ISO = re.compile(
+_ISO = regex(
     r"(?P<body>ISO|IEC)(?<!\w...)(?:/(?P<others>(?:IEC|IEEE|ASTM|CIE|HL7|SAE)(?:/IEEE)?))?[\s/-]{0,2}"
     r"(?P<type>(?:DIS|FDIS|TR|TS|PAS|IS|CD)[\s-])?(?:[Ss]tandard\s)?(?P<number>\d{1,6}(?:[-–‑]\d{1,3}(?!\d))*)(?::(?:19|20)\d\d)?(?!\w|\.\d)"
 )
-_IEEE = re.compile(
+_IEEE = regex(
     r"IEEE(?<!\w....)(?:\s(?P<std>Std\.?|Standard|P))?\s{0,2}(?:No\.?\s)?(?P<number>\d{2,5}(?:\.\d{1,2}[a-z]{0,2}(?![a-z]))*[a-z]{0,2})"
     r"(?:[-–‑:](?:19|20)\d\d)?(?!\w|\.\d)"
 )
-_ANSI = re.compile(
+_ANSI = regex(
     r"ANSI(?<!\w....)(?:/(?P<others>[A-Z]{2,6}))?\s{1,2}(?:Std\.?\s|Standard\s)?(?P<number>[A-Z]{0,2}\d{1,4}(?:\.\d{1,4}){0,3})(?:[-–‑:](?:19|20)?\d\d)?(?!\w)"
 )
-_ETSI = re.compile(
+_ETSI = regex(
     r"ETSI(?<!\w....)\s{1,2}(?P<type>EN|TS|TR|ES|ETR|ETS|GS)\s{0,2}(?P<number>\d{3}\s?\d{3}(?:[-–‑]\d{1,2})?)(?!\d)"
 )
-_3GPP = re.compile(r"3GPP\s{1,2}(?P<type>TS|TR)\s{0,2}(?P<number>\d\d\.\d{3}(?:-\d)?)(?!\d)")
-_ITU = re.compile(
-    r"(?:ITU-T|CCITT)\s{1,2}(?:Rec(?:ommendation|\.)?\s{1,2})?(?P<number>[A-Z]\.\d{1,4}(?:\.\d{1,2})?)(?!\d)"
-)
-_FIPS = re.compile(r"FIPS(?<!\w....)[\s-]{1,2}(?:PUB(?:lication|S)?\.?\s?)?(?P<number>\d{1,3})(?:[-–‑]\d{1,2})?(?!\w)")
-_NIST = re.compile(
+_3GPP = regex(r"3GPP\s{1,2}(?P<type>TS|TR)\s{0,2}(?P<number>\d\d\.\d{3}(?:-\d)?)(?!\d)")
+_ITU = regex(r"(?:ITU-T|CCITT)\s{1,2}(?:Rec(?:ommendation|\.)?\s{1,2})?(?P<number>[A-Z]\.\d{1,4}(?:\.\d{1,2})?)(?!\d)")
+_FIPS = regex(r"FIPS(?<!\w....)[\s-]{1,2}(?:PUB(?:lication|S)?\.?\s?)?(?P<number>\d{1,3})(?:[-–‑]\d{1,2})?(?!\w)")
+_NIST = regex(
     r"NIST(?<!\w....)\s?(?P<type>SP|IR|Special Publication|Interagency Report)[\s-]{1,2}"
     r"(?P<number>\d{3,4}(?:-\d{1,3}[A-Z]?)?)(?!\w)"
 )
-_LABORATORY = re.compile(
+_LABORATORY = regex(
     r"(?:NASA[\s/-](?P<nasa>TM|TN|CR|TP|SP|RP)[\s–‑-]{1,2}(?P<n>(?:\d{4}[-–‑])?\d{3,6})|(?P<gao>GAO)[-–‑/](?P<g>(?:[A-Z]{3,5}-)?\d{2}-\d{1,4})"
     r"|SAND\s?(?P<sand>\d{2,4}[-–‑]\d{4})|(?P<la>LA-(?:UR|\d)[-–‑]?\d{0,2}-?\d{4,5})|(?P<ornl>ORNL/[A-Z]{2,4}[-–‑]\d{1,4}(?:/\d{1,4})?)"
     r"|(?P<fermi>FERMILAB-[A-Z]{3,6}-\d{2,4}[-/]\d{2,4}|CERN-[A-Z]{2,4}[-/]\d{2,4}[-/]\d{2,4}|SLAC-PUB-\d{3,6}))(?![\w])"
@@ -238,7 +237,7 @@ def _laboratory(match: re.Match[str]) -> list[str]:
 
 _FORMS = (
     *(  # one by one, as a search passes over a text faster for one name than for one of many
-        _Form(Kind.SERIES, (name,), re.compile(name + _IN_SERIES), _series, _SERIES[name.upper()])
+        _Form(Kind.SERIES, (name,), regex(name + _IN_SERIES), _series, _SERIES[name.upper()])
         for name in (*_SERIES, "rfc", "pep", "eip", "erc", "bip")
     ),
     _Form(Kind.PAPER, ("10.",), _DOI, _doi),

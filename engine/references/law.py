@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.references.identifiers import Kind, Mention
+from engine.text.cleaning import regex
 from engine.text.headings import numeral
 from engine.text.segmentation import Span
 
@@ -94,80 +95,78 @@ def place_in_reporter(volume: int, reporter: str, page: str) -> str:
 
 
 # Patterns begin with a character that is rare, and look behind it afterwards: a search passes over others fast.
-_CASE = re.compile(
+_CASE = regex(
     r"\d(?<![\w.§$][\d])\d{0,3}\s{1,3}"
     r"(?=(?P<reporter>[A-Z][A-Za-z.'’&]{0,12}(?:[23](?:d|nd|rd)|[4-9]th)?(?:\s{1,2}(?:[A-Z&][A-Za-z.'’]{0,9}(?:[23]d|[4-9]th)?|[23](?:d|nd|rd)|[4-9]th)){0,4}?)"
     r"(?P<gap>,?\s{1,2}(?:\(\d{1,2}\s[A-Z][a-z]{2,6}\.?\)\s)?)(?P<at>at\s{1,2})?(?P<page>[1-9]\d{0,2},\d{3}|[1-9]\d{0,4})(?!\w))"
 )
-_PARTIES = re.compile(
+_PARTIES = regex(
     r"(?:\bv\.?\s{1,2}[A-Z][^;()\[\]]{0,70}|\b(?:In re|Ex parte|Matter of)\s[^;()\[\]]{1,70}"
     r"|\bCases?|\b(?:Act|Law|Treaty)\b[^;\[\]]{0,40}|\bPub\.\s?L\.[^;()\[\]]{1,20}|\bch\.\s\d{1,4})(?:,|\(|\(\d{4}\)|,?\")\s{0,2}$"
 )
-_YEAR = re.compile(r"(?:,\s{1,2}[^,;()\[\]]{1,25}){0,4}\s{0,2}[(\[](?:[^()\[\]]{0,40}\s)?(?:1[6-9]|20)\d\d[)\]]")
-_SIGNAL = re.compile(
+_YEAR = regex(r"(?:,\s{1,2}[^,;()\[\]]{1,25}){0,4}\s{0,2}[(\[](?:[^()\[\]]{0,40}\s)?(?:1[6-9]|20)\d\d[)\]]")
+_SIGNAL = regex(
     r"\b(?:[Ss]ee(?:,? also|,? e\.g\.,)?|[Cc]f\.|[Aa]ccord|[Cc]iting|[Qq]uoting|[Cc]ompare|[Cc]ontra)\s{1,2}$"
 )
-_PIN = re.compile(r",\s{1,2}\d{1,5}(?!\w|[.,]?\d)")
-_FEDERAL_CODE = re.compile(
+_PIN = regex(r",\s{1,2}\d{1,5}(?!\w|[.,]?\d)")
+_FEDERAL_CODE = regex(
     r"\d(?<![\w.§$]\d)\d?\s{0,2}"
     r"(?:(?P<statute>U\.?\s?S\.?\s?C\.?(?:\s?[AS]\.?)?(?![a-z])|United States Code(?: Annotated)?)"
     r"|(?P<regulation>C\.?\s?F\.?\s?R\.?(?!\w)|Code of Federal Regulations))(?:\s?Ann\.)?,?\s{0,2}"
 )
-_SIGN = re.compile(r"§")
-_SHORT_CODE = re.compile(
+_SIGN = regex(r"§")
+_SHORT_CODE = regex(
     r"(?=[A-Z])(?:(?:RCW|NRS|ORS|MCLA?|KRS|RSMo|HRS|SDCL)(?=\s{1,2}\d{1,3}[A-Za-z]?[-–.:/]\d)|CPLR|ILCS|R\.C\.W\.|N\.R\.S\.|M\.C\.L\.|N\.J\.S\.A\.|K\.S\.A\.|A\.R\.S\."
     r"|C\.R\.S\.|O\.C\.G\.A\.|O\.R\.S\.|C\.P\.L\.R\.|U\.S\.S\.G\.|USSG|[A-Z][a-z]{1,4}\.\s?Stat\.)\s{1,2}(?=\d)"
 )
-_OF_TITLE = re.compile(
-    r"\s{1,2}of\s{1,2}[Tt]itle\s{1,2}(?P<title>\d{1,2})(?P<regulation>[^.;]{0,9}Code of Federal Reg)?"
-)
-_TITLE = re.compile(r"itle\s{1,2}\d")
-_SPELLED = re.compile(r"[Ss]ections?\s{1,2}(?=\d)")
-_ANY_SECTION = re.compile(r"(?:[Ss]ections?\s{1,2}|§{1,2}\s{0,2})(?=\d)")
-_UNIT = re.compile(
+_OF_TITLE = regex(r"\s{1,2}of\s{1,2}[Tt]itle\s{1,2}(?P<title>\d{1,2})(?P<regulation>[^.;]{0,9}Code of Federal Reg)?")
+_TITLE = regex(r"itle\s{1,2}\d")
+_SPELLED = regex(r"[Ss]ections?\s{1,2}(?=\d)")
+_ANY_SECTION = regex(r"(?:[Ss]ections?\s{1,2}|§{1,2}\s{0,2})(?=\d)")
+_UNIT = regex(
     r"(?P<sign>§§|§|[Ss]ections?(?=\s)|[Ss]ec\.|[Ss]ecs\.|(?P<part>[Pp]arts?|[Pp]t\.|[Pp]ts\.)(?=\s))?\s{0,3}"
 )
-_NUMBER = re.compile(
+_NUMBER = regex(
     r"(?P<section>\d{1,6}(?:[A-Za-z]{1,4}\d{0,3})?(?:[-–‑.:/]\d{1,6}(?:[A-Za-z]{1,3}\d{0,3})?){0,5})"
     r"(?P<inner>(?:\([A-Za-z0-9]{1,3}\))+[-–]\d{1,3}[A-Z]?)?"
     r"(?:\s?\([A-Za-z0-9]{1,4}\)(?:\s?[-–]\s?\([A-Za-z0-9]{1,4}\))?){0,8}"
 )
-_MORE = re.compile(
+_MORE = regex(
     r"(?:\s{0,2},?\s{0,2}\([A-Za-z0-9]{1,4}\)){0,6}"
     r"\s{0,2}(?P<joint>,\s{0,2}(?:and\s|or\s|&\s)?|;\s{0,2}(?:and\s)?|and\s|or\s|&\s|through\s|to\s|[-–—]\s?)\s{0,2}"
     r"(?P<sign>§{1,2}\s{0,2})?"
 )
 _RANGES = ("through", "to", "-", "–", "—")
-_OTHER_CODE = re.compile(r"\s{1,2}(?:[A-Z][\w.'’]*\.|USC|CFR|US)|[,.]?\d|\s{1,2}percent")
+_OTHER_CODE = regex(r"\s{1,2}(?:[A-Z][\w.'’]*\.|USC|CFR|US)|[,.]?\d|\s{1,2}percent")
 _MOST_VOLUMES = 1_500  # of a reporter; a larger number is a year
 _BEFORE = 90  # characters before a sign in which the name of its code stands
-_NAME_WORD = re.compile(r"[A-Z][A-Za-z'’]*\.?|&|of(?=\s)")
-_CHAPTER = re.compile(
+_NAME_WORD = regex(r"[A-Z][A-Za-z'’]*\.?|&|of(?=\s)")
+_CHAPTER = regex(
     r"(?P<before>^.*?)(?P<chapter>(?:tit\.|title|ch\.|c\.|chapter|art\.)\s{0,2}\d{1,4}(?:-?[A-Za-z]{1,2})?),?\s*$",
     re.DOTALL,
 )
-_CODE_NAME = re.compile(r"(?:(?:[A-Z][A-Za-z'’]*+\.?+|&|of)[\s,]{0,3}+){1,9}+$")
-_ID = re.compile(r"\b(?:[Ii]d\.|[Ii]bid\.),?\s{0,2}(?:at\s{1,2})?$")
-_CONSTITUTION = re.compile(
+_CODE_NAME = regex(r"(?:(?:[A-Z][A-Za-z'’]*+\.?+|&|of)[\s,]{0,3}+){1,9}+$")
+_ID = regex(r"\b(?:[Ii]d\.|[Ii]bid\.),?\s{0,2}(?:at\s{1,2})?$")
+_CONSTITUTION = regex(
     r"(?:U\.?\s?S\.?\s{0,2}|United States )Const(?:itution|\.),?\s{1,2}(?:(?P<amendment>(?:Amend|amend)(?:ment|\.))"
     r"|[Aa]rt(?:icle|\.))\s{1,2}(?P<number>[IVXL]{1,7}|\d{1,2})(?:,\s{1,2}(?:§|[Ss]ection|sec\.)\s{0,2}(?P<section>\d{1,2}))?"
 )
-_RULE = re.compile(
+_RULE = regex(
     r"(?:Fed\.?\s?R(?:ules?|\.)?|Federal Rules?)(?:\s?of)?\s?(?P<field>Civ|Crim|App|Bankr|Evid)[a-z]{0,8}\.?"
     r"\s?(?:P(?:roc(?:edure)?)?\.?)?,?\s{0,2}(?:[Rr]ules?\s)?(?P<number>\d{1,4}(?:\.\d)?)(?!\d)"
 )
-_PUBLIC_LAW = re.compile(
+_PUBLIC_LAW = regex(
     r"P(?:ub(?:lic|\.)?|\.)\s?L(?:aw|\.)?,?\s{0,2}(?:Nos?\.?\s{0,2})?(?P<number>\d{2,3}[-–‑]\d{1,3})(?!\w)"
 )
-_EUROPEAN = re.compile(
+_EUROPEAN = regex(
     r"(?P<act>Regulation|Directive|Decision)\s{1,2}(?:\((?P<body>EU|EC|EEC)\)\s{1,2})?(?:No\.?\s{1,2})?"
     r"(?P<number>\d{2,4}/\d{1,4})(?:/(?:EU|EC|EEC))?(?!\w)"
 )
-_BY_YEAR = re.compile(
+_BY_YEAR = regex(
     r"[\[(](?P<year>(?:18|19|20)\d\d)[\])]\s{1,2}(?P<volume>\d{1,3}\s{1,2})?(?P<reporter>[A-Z][A-Za-z.]{1,7}"
     r"(?:\s(?:Civ|Crim|Cr|[A-Z]{1,4}))?)\s{1,2}(?P<page>\d{1,5})(?!\w)"
 )
-_AIR = re.compile(
+_AIR = regex(
     r"A\.?\s?I\.?\s?R\.?\s{1,2}\(?(?P<year>(?:18|19|20)\d\d)\)?\s{1,2}(?P<court>[A-Z][A-Za-z.]{1,9})\s{1,2}(?P<page>\d{1,5})(?!\w)"
 )
 _NEUTRAL = frozenset(

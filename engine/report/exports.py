@@ -27,7 +27,7 @@ from engine.references.extraction import common_references
 from engine.report.contract import listed_hits, result_dict
 from engine.report.quotes import Quotes
 from engine.result import N_SNIPPETS, Hit, Result
-from engine.text.cleaning import safe
+from engine.text.cleaning import regex, safe
 from engine.text.document import section_label
 
 if TYPE_CHECKING:
@@ -177,9 +177,9 @@ _JOURNALS = ("journal", "journal_title", "container_title")
 _MEETINGS = ("venue", "booktitle", "conference", "event")
 _PATENT_SIGNS = ("inventors", "assignees", "ipc", "cpc")
 _PLAIN = ("volume", "issue", "publisher", "doi", "url", "language")
-_DOI_PREFIX = re.compile(r"^(?:https?://(?:dx\.)?doi\.org/|doi:\s*)", re.IGNORECASE)
+_DOI_PREFIX = regex(r"^(?:https?://(?:dx\.)?doi\.org/|doi:\s*)", re.IGNORECASE)
 _N_CITED = 20
-_YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
+_YEAR = regex(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 _SPECIAL = {
     **{character: f"\\{character}" for character in "&%$#_"},
     # Commands in place of the characters, since BibTeX counts braces even if they are escaped.
@@ -191,7 +191,7 @@ _SPECIAL = {
 }
 _ESCAPES = str.maketrans(_SPECIAL)
 _VERBATIM = str.maketrans({"{": "%7B", "}": "%7D", "\\": "%5C", " ": "%20"})  # of a DOI or URL, which is not escaped
-_KEY = re.compile(r"[^A-Za-z0-9.:+/-]+")
+_KEY = regex(r"[^A-Za-z0-9.:+/-]+")
 
 
 class EntryType(StrEnum):

@@ -17,7 +17,6 @@ Letters in shapes: n occurrences of terms, S sentences, T terms.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 
 from engine.result import Hit, shown_spans
 from engine.scoring.parts import N_TERMS, SectionPair, TermPart, term_columns
+from engine.text.cleaning import regex
 from engine.text.document import Document
 from engine.text.segmentation import Span
 from engine.words.languages import other_language
@@ -48,9 +48,9 @@ _FEWEST_WORDS = 8  # a shorter sentence is compared as if it had as many
 _FEWEST_CHARACTERS = 40  # of a quote without shared words, where there is a longer sentence
 _OF_STOCK = 0.1  # what a stock sentence is worth
 _OF_HALF_GRAMMAR = 0.5  # what a pair of a content word and a word of grammar is worth, as "both texts"
-_SIGNS = re.compile(r"(?:(?:#{1,6}|[>*+\-•–—|]+|`{3,}\w*)\s+)+")
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_LETTERS = re.compile("[\u30a1-\u30fa\u30fc]+|[\uac00-\ud7a3]+")  # katakana, Hangul: of one word, unlike those of Han
+_SIGNS = regex(r"(?:(?:#{1,6}|[>*+\-•–—|]+|`{3,}\w*)\s+)+")
+_BLANK_LINE = regex(r"\n[ \t]*\n")
+_LETTERS = regex("[\u30a1-\u30fa\u30fc]+|[\uac00-\ud7a3]+")  # katakana, Hangul: of one word, unlike those of Han
 _LONGEST_WORD = 20  # characters, of such words
 _LEAD = 24  # characters before the first mark of a line that is cut
 

@@ -29,7 +29,6 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial, reduce
@@ -242,6 +241,8 @@ class Searcher:
         chosen = range(len(self._partitions)) if numbers is None else numbers
         if len(chosen) < 2:
             return {number: call(number) for number in chosen}
+        from concurrent.futures import ThreadPoolExecutor  # loads what writes logs
+
         with ThreadPoolExecutor(min(len(chosen), os.cpu_count() or 1)) as pool:
             contexts = [copy_context() for _ in chosen]  # with the limits of this thread
             answers = pool.map(lambda context, number: context.run(call, number), contexts, chosen)

@@ -46,8 +46,9 @@ from itertools import chain
 from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from engine.errors import QueryError
+from engine.text.cleaning import regex
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"\s*(?:(?P<text>'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")|(?P<quoted>`(?:[^`]|``)+`)|(?P<number>-?\d+(?:\.\d+)?(?![\w.-]))"
     r"|(?P<sign><=|>=|!=|<>|==|=|<|>|\(|\)|,)|(?P<word>[\w][\w.:-]*))"
 )
@@ -56,8 +57,8 @@ _MAX_DEPTH = 26  # nested brackets and nots; this parser and SQLite recurse thro
 _MAX_COMPARISONS = 200
 _MAX_VALUES = 30_000  # SQLite binds 32,766 in some builds
 _LARGEST_INT = 2**63 - 1  # larger ones are floats, as the catalog reads them
-_NUMERAL = re.compile(r"-?\d+(?:\.\d+)?")
-_DATE = re.compile(r"\d{4}(-\d\d(-\d\d)?)?", re.ASCII)
+_NUMERAL = regex(r"-?\d+(?:\.\d+)?")
+_DATE = regex(r"\d{4}(-\d\d(-\d\d)?)?", re.ASCII)
 _DATE_GLOBS = ["-".join(["[0-9]" * 4, *["[0-9]" * 2] * n]) for n in range(3)]
 _LAST_DAY = "9999-12-31"
 DATE_FIELDS = ("date", "published", "publication_date", "created", "year")  # of metadata, the first one counts

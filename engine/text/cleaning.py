@@ -6,12 +6,27 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import DocumentError
 
+if TYPE_CHECKING:
+    regex = re.compile
+else:
+
+    class regex:
+        """A regular expression that is compiled when it is first used, as start-up is most of a query."""
+
+        def __init__(self, pattern: str, flags: int = 0) -> None:
+            self.pattern, self._flags = pattern, flags
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+            self.__dict__[name] = value = getattr(re.compile(self.pattern, self._flags), name)
+            return value
+
+
 MAX_DOCUMENT_BYTES = 32 * 2**20  # the text of one document, in UTF-8
-_FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
+_FORBIDDEN = regex("[\x00\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
@@ -34,11 +49,11 @@ def one_line(text: str) -> str:
 _SOUTHEAST = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 # Han, kana and their signs.
 _UNSPACED = f"{_SOUTHEAST}\u3001-\u3029\u3030-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff60\U00020000-\U0003ffff"
-_UNSPACED_CHAR = re.compile(f"[{_UNSPACED}]")
-_UNSPACED_BREAK = re.compile(f"(?<=[{_UNSPACED}])[ \\t]*\\n\\s*(?=[{_UNSPACED}])")
-_SOFT_BREAK = re.compile("\u00ad[ \\t]*\\n\\s*")
-_IN_BRACKETS = re.compile(r"[(\[][\d,; \u2013-]*[,;\u2013-]$")
-_ROMAN = re.compile(r"(?:^|(?<![^\W\d_]))[IVXLCDM]+$")
+_UNSPACED_CHAR = regex(f"[{_UNSPACED}]")
+_UNSPACED_BREAK = regex(f"(?<=[{_UNSPACED}])[ \\t]*\\n\\s*(?=[{_UNSPACED}])")
+_SOFT_BREAK = regex("\u00ad[ \\t]*\\n\\s*")
+_IN_BRACKETS = regex(r"[(\[][\d,; \u2013-]*[,;\u2013-]$")
+_ROMAN = regex(r"(?:^|(?<![^\W\d_]))[IVXLCDM]+$")
 
 
 def is_unspaced(before: str, after: str) -> bool:
@@ -51,7 +66,7 @@ def joined_lines(text: str) -> str:
     return text if text.isascii() else _UNSPACED_BREAK.sub("", _SOFT_BREAK.sub("", text))
 
 
-RIGHT_TO_LEFT, _LEFT_TO_RIGHT = re.compile("[\u0590-\u08ff]"), re.compile("[A-Za-z\u00c0-\u058f]")
+RIGHT_TO_LEFT, _LEFT_TO_RIGHT = regex("[\u0590-\u08ff]"), regex("[A-Za-z\u00c0-\u058f]")
 
 
 def has_both_directions(text: str) -> bool:
@@ -78,18 +93,18 @@ def as_read(seen: Iterable[str]) -> str:
     return " ".join(ordered[:-1])
 
 
-_HYPHENATED = re.compile(r"(?<![^\W\d_])(?<!\s-)([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t]*([^\W\d_]+)(\S*)[ \t]?")
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_HYPHENATED = regex(r"(?<![^\W\d_])(?<!\s-)([^\W\d_]+)[-\u2010\u00ad¬][ \t]*\n[ \t]*([^\W\d_]+)(\S*)[ \t]?")
+_WORD = regex(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LETTERS = f"{_SOUTHEAST}\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_UNSPACED_LINES = re.compile(f"(?<=[{_LETTERS}、，])[ \\t]*\\n[ \\t]*(?=[{_LETTERS}])")
-_INVISIBLE = re.compile(
+_UNSPACED_LINES = regex(f"(?<=[{_LETTERS}、，])[ \\t]*\\n[ \\t]*(?=[{_LETTERS}])")
+_INVISIBLE = regex(
     "\u00ad(?![ \t]*\n)|[\u2060\ufeff]|(?<=[a-zA-Z\u00c0-\u024f])\u200b(?=[a-zA-Z\u00c0-\u024f])"
     "|(?<=\\s)\u200b|\u200b(?=\\s|\\Z)"
 )
-CUT_NUMBER = re.compile(  # "COVID-19", "12-year-old"
+CUT_NUMBER = regex(  # "COVID-19", "12-year-old"
     r"(?<=[^\W_])-\n[ \t]*(?=\d+(?![\d.)]))|(?<=\d)-\n[ \t]*(?=[^\W\d_]{3})(?![A-Z])"
 )
-_HYPHEN_AT_END = re.compile("[-\u2010\u00ad¬][ \t]*\n")  # found faster than whole words
+_HYPHEN_AT_END = regex("[-\u2010\u00ad¬][ \t]*\n")  # found faster than whole words
 _SHARE_HYPHENATED = 0.01  # of the lines end with a hyphen, in text that was set
 _LEAST_UNSPACED = 12  # characters of a full line in a script without spaces
 
@@ -131,11 +146,11 @@ def _full_line(match: re.Match[str]) -> str:
     return "" if match.start() - start >= _LEAST_UNSPACED else match.group()
 
 
-_HANGING = re.compile(  # "pre- and post-war"
+_HANGING = regex(  # "pre- and post-war"
     r"(?:pre|post|pro|non|anti|sub|inter|intra|mid|short|long|low|high|one|two|three|first|second|upper|lower|over|under)"
     r"-(?:and|or|to)|[^\W\d_]+-(?:und|oder|bzw)"
 )
-_COMPOUND = re.compile(  # in English, French and Russian
+_COMPOUND = regex(  # in English, French and Russian
     r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty-(?:one|two|three|four|five|six|seven|eight|nine|first|second|third"
     r"|(?:four|fif|six|seven|eigh|nin)th)|well-(?!ness|head|spring)\w{3,}|self-(?!ish|less|same|hood)\w{3,}|so-called"
     r"|(?:ci|là)-(?:dessus|dessous|contre|après|jointe?s?|devant|bas|haut|dedans)|(?:celui|celle|ceux|celles)-(?:ci|là)"
@@ -198,7 +213,7 @@ def _common_words() -> frozenset[str]:
 
 
 _HAN = "\u3400-\u9fff\u3005"
-_READING = re.compile(
+_READING = regex(
     f"｜([^《｜\n]{{1,20}})《[\u3041-\u30ff]{{1,20}}》|(?<=[{_HAN}])《[\u3041-\u30ff]{{1,20}}》"
     f"|[{{\\[]([{_HAN}]{{1,20}})(?:\\||\\]{{)[\u3041-\u30ff|]{{1,40}}}}"
     f"|:ruby:`([{_HAN}]{{1,20}})[|<（][\u3041-\u30ff]{{1,40}}[>）]?`(?:\\\\ )?"
@@ -212,7 +227,7 @@ def without_readings(text: str) -> tuple[str, int]:
     return _READING.subn(lambda match: next(filter(None, match.groups()), ""), text)
 
 
-_DELETED = re.compile(r"(?:<|&lt;)DELETED(?:>|&gt;)((?:(?!(?:<|&lt;)/?DELETED).)*+)(?:<|&lt;)/DELETED(?:>|&gt;)", re.S)
+_DELETED = regex(r"(?:<|&lt;)DELETED(?:>|&gt;)((?:(?!(?:<|&lt;)/?DELETED).)*+)(?:<|&lt;)/DELETED(?:>|&gt;)", re.S)
 
 
 def without_deleted(text: str) -> tuple[str, int]:
@@ -223,7 +238,7 @@ def without_deleted(text: str) -> tuple[str, int]:
     return _DELETED.sub("", text), n_words
 
 
-_SPACED_OUT = re.compile(r"^[ \t]*(?:[^\W\d_a-z] {1,4}){5,40}[^\W\d_a-z][ \t]*$", re.MULTILINE)
+_SPACED_OUT = regex(r"^[ \t]*(?:[^\W\d_a-z] {1,4}){5,40}[^\W\d_a-z][ \t]*$", re.MULTILINE)
 
 
 def without_gaps(text: str) -> str:
@@ -280,21 +295,21 @@ def too_large(what: str, size: str, limit: int) -> DocumentError:
     return DocumentError(f"the {what} is {size} bytes, the limit is {limit:,}; split it into several documents")
 
 
-_DATA = re.compile(  # begins with its letters, which is found fast
+_DATA = regex(  # begins with its letters, which is found fast
     r"data:(?<=\bdata:)(?:[\w.+/-]{1,60};base64,[A-Za-z0-9+/=]+"
     r"|[\w.+-]{1,40}/[\w.+-]{1,40}(?:;[\w=.-]{1,40}){0,3},[\w+/=%.!~*'&?:@-]{60,})"
 )
-_ENCODED = re.compile(
+_ENCODED = regex(
     r"^begin [0-7]{3} [^\n]{1,200}\n(?:[ -`]{1,61}\n)++end[ \t]*$|(?<!\w)(?:[0-9a-f]{120,}|[0-9A-F]{120,})(?!\w)"
     r"|(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}|(?:^[ \t]{0,8}[A-Za-z0-9+/]{60,76}={0,2}[ \t]*\n){4,}",
     re.MULTILINE,
 )
 _LEAST_ENCODED = 60  # characters of a line of encoded bytes
-_HAS_LONG = re.compile(r"(?:(?!\S{30}).{30})*+\S{30}", re.DOTALL)  # by steps of half the least length: fast
-_RUN = re.compile(r"[A-Za-z0-9+/]{120}")
-_LINE_OF_BYTES, _LEAST_LINES = re.compile(rf"[A-Za-z0-9+/]{{{_LEAST_ENCODED},76}}={{0,2}}"), 4
-_HEX = re.compile(r"(?=\d*[A-Fa-f])[\dA-Fa-f]+")
-_LOWER, _UPPER, _DIGIT = re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]")
+_HAS_LONG = regex(r"(?:(?!\S{30}).{30})*+\S{30}", re.DOTALL)  # by steps of half the least length: fast
+_RUN = regex(r"[A-Za-z0-9+/]{120}")
+_LINE_OF_BYTES, _LEAST_LINES = regex(rf"[A-Za-z0-9+/]{{{_LEAST_ENCODED},76}}={{0,2}}"), 4
+_HEX = regex(r"(?=\d*[A-Fa-f])[\dA-Fa-f]+")
+_LOWER, _UPPER, _DIGIT = regex("[a-z]"), regex("[A-Z]"), regex("[0-9]")
 
 
 def without_encoded(text: str) -> tuple[str, int]:
@@ -322,11 +337,11 @@ def without_encoded(text: str) -> tuple[str, int]:
 
 REPLACEMENT = "\ufffd"
 # Control characters, marks that turn the direction of what follows, lone surrogates, and what XML does not allow.
-_UNSAFE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-_BREAKS = re.compile("\r\n|[\t\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]")
-_ALL_BREAKS_BUT_NEWLINE = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_UNSAFE = regex("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_BREAKS = regex("\r\n|[\t\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]")
+_ALL_BREAKS_BUT_NEWLINE = regex("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 # `json.dumps` leaves these as they are; some terminals obey them, and some programs end a line at them.
-_ESCAPED = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_ESCAPED = regex("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def safe(text: str, *, lines: bool = False) -> str:

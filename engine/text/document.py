@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from engine.errors import DocumentError
-from engine.text.cleaning import check_text, clean, one_line, printable
+from engine.text.cleaning import check_text, clean, one_line, printable, regex
 from engine.text.segmentation import Heading, Section, Span, divide
 
 Scalar: TypeAlias = str | int | float | bool | None
@@ -28,7 +28,7 @@ MetadataValue: TypeAlias = Scalar | list[Scalar]
 LEFT_OUT = "left_out_"  # metadata fields that count what a reader left out, as "left_out_figures"
 SCANNED_PAGES = "scanned_pages"  # metadata field that lists the pages of a PDF that OCR may read
 KIND = "kind."  # metadata fields that list the headings of sections of a kind, as "kind.claims"
-_MADE_UP_TITLE = re.compile(
+_MADE_UP_TITLE = regex(
     r"(?:microsoft (?:word|powerpoint|excel) - .*|(?:word|latex) document|powerpoint presentation"
     r"|(?:untitled(?: document)?|unknown(?: title)?|\[(?:unknown|(?:document )?title)\]"
     r"|document|unbenannt|dokument|title|titel|no title"
@@ -39,9 +39,9 @@ _MADE_UP_TITLE = re.compile(
     r"|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps|xml|x?html?|odt|wpd))$",
     re.IGNORECASE,
 )
-_TITLE_OF_PATENT = re.compile(r"(?:[(\[]54[)\]]\s*|[A-Z]{2}\d{6,}[A-Z]\d? - )(.+?)(?: - Google Patents)?$")
-_PARAGRAPH = re.compile(r"^[ \t]*+(?:(\[0\d{3}\])|[{\[]?[ \t]*+(¶[ \t]?\d{1,4}))", re.MULTILINE)
-_STAR_PAGE = re.compile(r"\[(\*\d{1,5})\]")
+_TITLE_OF_PATENT = regex(r"(?:[(\[]54[)\]]\s*|[A-Z]{2}\d{6,}[A-Z]\d? - )(.+?)(?: - Google Patents)?$")
+_PARAGRAPH = regex(r"^[ \t]*+(?:(\[0\d{3}\])|[{\[]?[ \t]*+(¶[ \t]?\d{1,4}))", re.MULTILINE)
+_STAR_PAGE = regex(r"\[(\*\d{1,5})\]")
 _TITLE_CHARS = 60  # most characters of a title that is the beginning of the text
 
 

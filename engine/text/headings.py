@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate, islice, pairwise
 
+from engine.text.cleaning import regex
 from engine.text.segmentation import Heading
 
 
@@ -29,31 +30,31 @@ class Numbered:
     title: str  # without the number; may be "" for `LineKind.NAMED`
 
 
-_DECIMAL = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,3}){0,5})(?P<dot>\.?)[ \t]{1,4}(?P<title>\S.*)$")
-_LETTER = re.compile(r"(?P<number>[A-Z](?:\.\d{1,3}){1,5}|[A-Z](?=\.))(?P<dot>\.?)[ \t]{1,4}(?P<title>\S.*)$")
-_ROMAN = re.compile(r"(?P<number>[IVX]{1,6})\.[ \t]{1,4}(?P<title>\S.*)$")
+_DECIMAL = regex(r"(?P<number>\d{1,2}(?:\.\d{1,3}){0,5})(?P<dot>\.?)[ \t]{1,4}(?P<title>\S.*)$")
+_LETTER = regex(r"(?P<number>[A-Z](?:\.\d{1,3}){1,5}|[A-Z](?=\.))(?P<dot>\.?)[ \t]{1,4}(?P<title>\S.*)$")
+_ROMAN = regex(r"(?P<number>[IVX]{1,6})\.[ \t]{1,4}(?P<title>\S.*)$")
 _NAMES = {
     "book": 1, "part": 1, "title": 1, "appendix": 1, "annex": 1, "schedule": 1,
     "chapter": 2, "item": 2, "items": 2, "section": 3, "article": 3, "rule": 3, "clause": 3, "§": 3, "§§": 3,
 }  # fmt: skip
-_NAMED = re.compile(
+_NAMED = regex(
     rf"(?P<name>{'|'.join(sorted(_NAMES, key=len, reverse=True))})\s{{0,3}}"
     r"(?P<number>(?:\d+[a-z]?(?:\.\d+)*(?: and \d[a-z]?)?|[IVXLC]+|[A-Z]"
     r"|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)"
     r"(?:\(T\))?(?:[ \t]*(?P<mark>[.:)\u2013\u2014-])?[ \t]*(?P<title>\S.*)?)$",
     re.IGNORECASE,
 )
-_ITEM = re.compile(r"[ \t]{0,40}items? \d{1,2}[a-z]?\b", re.IGNORECASE)  # of filings, maybe indented and long
-_ITEM_TITLE = re.compile(r"(?:[A-Z(][\w'\u2019)-]*,?|[a-z]{1,7},?)(?: (?:[A-Z(][\w'\u2019)-]*,?|&|[a-z]{1,7},?))*\.?")
-_AFTER_ITEM = re.compile(r"(?<=[.:])\s{2,}(?=\S)")  # of filings: "Item 1A.      Risk Factors"
+_ITEM = regex(r"[ \t]{0,40}items? \d{1,2}[a-z]?\b", re.IGNORECASE)  # of filings, maybe indented and long
+_ITEM_TITLE = regex(r"(?:[A-Z(][\w'\u2019)-]*,?|[a-z]{1,7},?)(?: (?:[A-Z(][\w'\u2019)-]*,?|&|[a-z]{1,7},?))*\.?")
+_AFTER_ITEM = regex(r"(?<=[.:])\s{2,}(?=\S)")  # of filings: "Item 1A.      Risk Factors"
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _MAX_TITLE_CHARS, _MAX_TITLE_WORDS = 100, 14
 _SMALL_WORDS = frozenset([
     "a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with",
 ])  # fmt: skip
-_CONTENTS_LINE = re.compile(r"(?:\.[ \t]?){3}[ \t]*+(?:\d+|[ivxlc]+)?\s*$|(?<!\s)\s{2,}+\d+\s*$|\t\d+\s*$|…\s*\d+\s*$")
-_SENTENCE_BORDER = re.compile(r"[^\W\d_]{3}[.;]\s+[A-Z]\w+ \w|\s\d+[.)]\s")
-_WIDE_COLUMNS = re.compile(r"\S(?:\s{4,}|\t)\S")
+_CONTENTS_LINE = regex(r"(?:\.[ \t]?){3}[ \t]*+(?:\d+|[ivxlc]+)?\s*$|(?<!\s)\s{2,}+\d+\s*$|\t\d+\s*$|…\s*\d+\s*$")
+_SENTENCE_BORDER = regex(r"[^\W\d_]{3}[.;]\s+[A-Z]\w+ \w|\s\d+[.)]\s")
+_WIDE_COLUMNS = regex(r"\S(?:\s{4,}|\t)\S")
 
 
 def parse(line: str) -> Numbered | None:
@@ -179,12 +180,10 @@ def numeral(number: int, form: str) -> str:
     return text.upper() if form.isupper() else text
 
 
-_INDENTED = re.compile(
-    r"^\f?(?P<indent>[ \t]{6,})(?P<title>[IVX\dA-Z\u00a7OS](?:[^\n]{0,88}[^\s])?)[ \t]*$", re.MULTILINE
-)
-_BARE = re.compile(r"(?P<roman>[IVX]{1,6})\.?|(?P<letter>[A-Z])\.?|(?P<decimal>\d{1,2})\.?")
-_CENTRED_CAPITALS = re.compile(r"(?=.*[^\W\d_]{4})[^\W\d_](?:: |[^\W\d_]|[ .,?!&()/'\u2018\u2019\u2013-])*")
-_OPINION = re.compile(
+_INDENTED = regex(r"^\f?(?P<indent>[ \t]{6,})(?P<title>[IVX\dA-Z\u00a7OS](?:[^\n]{0,88}[^\s])?)[ \t]*$", re.MULTILINE)
+_BARE = regex(r"(?P<roman>[IVX]{1,6})\.?|(?P<letter>[A-Z])\.?|(?P<decimal>\d{1,2})\.?")
+_CENTRED_CAPITALS = regex(r"(?=.*[^\W\d_]{4})[^\W\d_](?:: |[^\W\d_]|[ .,?!&()/'\u2018\u2019\u2013-])*")
+_OPINION = regex(
     r"(?:syllabus|headnotes?|opinion of the court|opinion of [A-Z][\w.' ]+, (?:c\. ?)?j\.|(?:opinion )?per curiam\.?"
     r"|(?:dissenting|concurring) opinion|opinion"
     r"|(?:statement of )?(?:[A-Z][\w.'\u2019-]*,? ){1,4}(?:(?:c|p)\. ?)?jj?\.,.{0,60}\b(?:concurring|dissenting)\b.*"
@@ -192,29 +191,29 @@ _OPINION = re.compile(
     r"\b(?:concurring|dissenting)\b.*)",
     re.IGNORECASE,
 )
-_CAPTION = re.compile(r"\b(?:v|vs|no|nos)\.\s|\b(?:figure|fig|table|plate|exhibit|map)\b", re.IGNORECASE)
-_VERSUS = re.compile(r"(?:v|vs)\.?|versus|against|-+ ?(?:v|vs)\. ?-+", re.IGNORECASE)
-_COURT = re.compile(
+_CAPTION = regex(r"\b(?:v|vs|no|nos)\.\s|\b(?:figure|fig|table|plate|exhibit|map)\b", re.IGNORECASE)
+_VERSUS = regex(r"(?:v|vs)\.?|versus|against|-+ ?(?:v|vs)\. ?-+", re.IGNORECASE)
+_COURT = regex(
     r"^(?!opinion)(?:.*\b)?(?:court|tribunal)\s+(?:of|for)\b"
     r"|\b(?:supreme|district|circuit|county|high|tax|bankruptcy|superior) court\b"
     r"|^(?:for the )?(?:(?:north|south|east|west)ern |central |middle )?(?:district|county) of [\w ]{3,30}$"
     r"|^(?:for the )?[\w ]{4,20}circuit$|^(?:north|south|east|west)ern division$",
     re.IGNORECASE,
 )
-_NEXT = re.compile(r"\n(?P<indent>[ \t]{6,})(?P<title>\S(?:[^\n]{0,88}\S)?)[ \t]*$", re.MULTILINE)
-_TITLE_CASE = re.compile(
+_NEXT = regex(r"\n(?P<indent>[ \t]{6,})(?P<title>\S(?:[^\n]{0,88}\S)?)[ \t]*$", re.MULTILINE)
+_TITLE_CASE = regex(
     r"[A-Z](?:[\w'\u2019-]|(?:, |: | and | [/&] | )(?=[A-Z])|(?: (?:of|the|to|in|for|on|or|an?|by|at))(?= ))*"
 )
-_PART_OF_PAPER = re.compile(
+_PART_OF_PAPER = regex(
     r"\b(?:abstract|analysis|arguments?|background|claims?|conclusions?(?: of law)?|damages|discussion|disposition"
     r"|evidence|facts?|findings(?: of fact)?|introduction|issues?|judgment|jurisdiction|liability|motion|opinion"
     r"|procedural history|questions? presented|relief|remed(?:y|ies)|standards? of review|statement of|summary)\b",
     re.IGNORECASE,
 )
-_IN_PARENTHESES = re.compile(r"\A[ \t]*\([^()\n]{1,80}\)[ \t]*\n+")  # below a cause of action
+_IN_PARENTHESES = regex(r"\A[ \t]*\([^()\n]{1,80}\)[ \t]*\n+")  # below a cause of action
 _MOST_LINES = 3  # of a heading
 _MOST_ASIDE = 3  # characters from the middle of the first line
-_SENTENCE_END = re.compile(r"[.?!:*][\"'\u201d\u2019)\]]*\d{0,3}$")
+_SENTENCE_END = regex(r"[.?!:*][\"'\u201d\u2019)\]]*\d{0,3}$")
 _WINDOW = 3_000  # characters on each side of a line that show how wide its text is
 _FULL_LINE = 50  # characters; text without longer lines is taken to be set for a page of usual width
 _USUAL_MIDDLES = range(25, 46)
@@ -462,13 +461,11 @@ def _levels(lines: Sequence[_Centred]) -> Iterator[Heading]:
         yield Heading(line.title, level, line.start)
 
 
-_RULE = re.compile(r"([=\-~^\"'`#*+:._])\1{2,}[ \t]*$")
-_BLANK_LINES = re.compile(r"\n(?:[ \t]*+\n){4,}+")  # possessive: no memory for each line
-_DIGITS = re.compile(r"\d+")
-_COLUMNS = re.compile(r"\S(?:\s{3,}|\t)\S")
-_CAPITALS = re.compile(
-    r"(?=.*[^\W\d_]{4})[^\W\d_](?:: |[^\W_]|[ .,?!&()/'\"\u2018\u2019\u2013-])*"
-)  # no formula, no code
+_RULE = regex(r"([=\-~^\"'`#*+:._])\1{2,}[ \t]*$")
+_BLANK_LINES = regex(r"\n(?:[ \t]*+\n){4,}+")  # possessive: no memory for each line
+_DIGITS = regex(r"\d+")
+_COLUMNS = regex(r"\S(?:\s{3,}|\t)\S")
+_CAPITALS = regex(r"(?=.*[^\W\d_]{4})[^\W\d_](?:: |[^\W_]|[ .,?!&()/'\"\u2018\u2019\u2013-])*")  # no formula, no code
 _KNOWN = frozenset([
     "abstract", "introduction", "background", "summary", "overview", "motivation", "preface", "foreword", "conclusion",
     "conclusions", "discussion", "methods", "method", "methodology", "results", "evaluation", "experiments",

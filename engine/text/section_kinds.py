@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.text.cleaning import regex
 from engine.text.document import Document
 from engine.text.segmentation import Section
 
@@ -104,24 +105,24 @@ _FRAMES = frozenset(
     about the authors|inhaltsverzeichnis|inhalt|table des matières|índice|índice general|sommario|indice generale
     inhoudsopgave|spis treści|оглавление|содержание|目录|目錄|目次|차례|목차""".replace("\n    ", "|").split("|")
 )
-_APPENDIX = re.compile(
+_APPENDIX = regex(
     r"(?:appendi(?:x|ces)|annex(?:es)?|anhang|anhänge|annexe|anexos?|apéndices?|apêndices?|appendice|allegat[oi]"
     r"|bijlagen?|załącznik|dodatek|приложени[ея]|додат(?:ок|ки)|liitteet|liite|bilag(?:a|or)?|付録|附录|附錄|부록|ملحق)"
     r"(?:\s*(?:[:.\u2013\u2014-].*)?|\s*(?:[a-z]|[ivx]+|\d{1,3})(?:\.\d+)*(?:[\s:.,)\u2013\u2014-].*)?)"
     r"|supplementary (?:material|information|data)|supporting information|online appendix"
 )
-_LETTERED = re.compile(r"[A-Z](?:\.\d{1,2})*\.?\s+\S")
-_NUMBER = re.compile(r"^(?:\d{1,3}(?:\.\d{1,3})*[.):]?|[ivxlc]{1,6}[.):]|[a-z](?:\.\d{1,3})*[.):]) ")
+_LETTERED = regex(r"[A-Z](?:\.\d{1,2})*\.?\s+\S")
+_NUMBER = regex(r"^(?:\d{1,3}(?:\.\d{1,3})*[.):]?|[ivxlc]{1,6}[.):]|[a-z](?:\.\d{1,3})*[.):]) ")
 _YEAR = r"(?<![\w./-])(?:1[5-9]|20)\d\d[a-z]?(?![\w/]|-\d)"
 _LABEL = r"\[\d{1,3}\]|\[[A-Z][\w+-]{1,20}\]"
 _LINK = r"https?://|\bdoi\b|\barxiv\b"
 # Years, labels and links, after one set of their first characters, to which a regular expression skips quickly.
-_NEEDED = re.compile(
+_NEEDED = regex(
     r"[12\[hHdDaA](?:(?<=[12])(?<![\w./-].)(?:(?<=1)[5-9]|(?<=2)0)\d\d(?i:[a-z]?)(?![\w/]|-\d)"
     r"|(?<=\[)(?i:\d{1,3}\]|[a-z][\w+-]{1,20}\])"
     r"|(?<=[hH])(?i:ttps?://)|(?<!\w.)(?:(?<=[dD])(?i:oi)|(?<=[aA])(?i:rxiv))\b)"
 )
-_SIGN = re.compile(
+_SIGN = regex(
     rf"(?P<year>{_YEAR})"
     r"|(?P<initial>(?<![^\W_])[^\W\d_a-zà-öø-ÿ]\.(?=[ ,;:A-Z-]))"
     rf"|(?P<label>{_LABEL})"
@@ -131,12 +132,12 @@ _SIGN = re.compile(
     r"|\bet al\b|\beds?\.|\btechnical report\b|\bpreprint\b|\bthesis\b|\bisbn\b|\brfc ?\d)",
     re.IGNORECASE,
 )
-_THANKS = re.compile(
+_THANKS = regex(
     r"\bthank|\bgrateful|gratitude|\bindebted|\bgrants?\b|\bfunded\b|supported (?:in part )?by|\bappreciat|\bcredit"
     r"|\bcontribut(?:ed|ors|ions)\b",
     re.IGNORECASE,
 )
-_RIGHTS = re.compile(
+_RIGHTS = regex(
     r"all rights reserved|public domain|permission (?:is|to)|licen[sc]ed under|warrant(?:y|ies)|creative commons"
     r"|\bcc0\b|copyright (?:\(c\)|©|\d{4}|and related)|©|hereby|claims? (?:of rights|to pertain)|\bdeclares?\b"
     r"|\bno (?:competing|conflict)|supported by|funded by|\bgrants?\b|conceived|haftung|urheberrecht",

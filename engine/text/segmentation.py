@@ -4,12 +4,13 @@ Every cut keeps the whole text: sections cover it without gaps, and the chunks
 of a section hold each of its tokens exactly once.
 """
 
-import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from engine.text.cleaning import regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +140,10 @@ def _join(parts: Sequence[Section]) -> Section:
 
 
 _BORDERS = (
-    re.compile(r"\n[ \t]*\n\s*|\f\s*"),
-    re.compile(r"\n"),
-    re.compile(r"[.!?]\s+|[。！？｡।॥؟۔]\s*"),
-    re.compile(r"\s+"),
+    regex(r"\n[ \t]*\n\s*|\f\s*"),
+    regex(r"\n"),
+    regex(r"[.!?]\s+|[。！？｡।॥؟۔]\s*"),
+    regex(r"\s+"),
 )
 
 
@@ -188,11 +189,11 @@ _CITED = frozenset(
     "int lab lett math mech med nat natl pat phil phys prac proc psychol pub publ reg regs res rs sci ser soc stat "
     "surg tech trans univ".split()
 )
-_CITATION_GOES_ON = re.compile(r"\d|§|Nos?\b|Code\b|[A-Z][a-z]{0,6}\.")
+_CITATION_GOES_ON = regex(r"\d|§|Nos?\b|Code\b|[A-Z][a-z]{0,6}\.")
 _OPENING, _CLOSING = "\"'“‘(\\[«„‚‹¿¡", "\"'”’)\\]»›"
 _SIGNS = "؟۔।॥።፧։។៕။"  # Arabic, Urdu, Hindi, Ethiopic, Armenian, Khmer, Burmese
 # Begins with one set of signs, to which a regular expression skips quickly.
-_SENTENCE_END = re.compile(
+_SENTENCE_END = regex(
     rf"[.!?。！？｡．{_SIGNS}\n\f](?:"
     rf"(?<=[.!?])(?<![.!?].)[.!?]*[{_CLOSING}]*(?:\^\d{{1,3}}|\[\d{{1,3}}\]){{0,5}}\s+(?=[{_OPENING}]*(?P<next>\w))"
     # (a full stop, maybe with the numbers of notes; see `_opens_sentence`)
@@ -202,8 +203,8 @@ _SENTENCE_END = re.compile(
     r"|(?<=\n)[ \t]*\n\s*|(?<=\f)\s*"  # a blank line or page break
     r"|(?<=\n)(?=[ \t]*(?:[-*•]|\d+[.)])\s))"  # a list item
 )
-_PARAGRAPH_END = re.compile(r"\n[ \t]*\n|\f")
-_LAST_WORD = re.compile(r"[\w.]+$")
+_PARAGRAPH_END = regex(r"\n[ \t]*\n|\f")
+_LAST_WORD = regex(r"[\w.]+$")
 _GEORGIAN = range(0x10D0, 0x1100)  # Georgian letters are lower case for Python, but open sentences
 
 

@@ -11,6 +11,7 @@ import Stemmer
 import stop_words
 
 from engine.errors import QueryError
+from engine.text.cleaning import regex
 
 NONE = "none"  # no stemmer and no stop words
 # Lucene's list. Longer lists contain words that matter in technical text ("can", "same", "between").
@@ -54,10 +55,16 @@ _SCRIPTS = {
     "burmese": "\u1000-\u102a\u103f-\u1049\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081",
 }
 _LANGUAGES_OF_SCRIPTS = {"han": "chinese", "kana": "japanese", "hangul": "korean"}  # others are named as their script
+# Languages without a stemmer here, whose words or bigrams are still lower-cased and normalised.
+_UNSTEMMED = frozenset(_LANGUAGES_OF_SCRIPTS.get(script, script) for script in _SCRIPTS)
 UNSPACED = "".join(_SCRIPTS.values())  # for a character class of a regular expression
 # Invisible characters inside words: soft hyphen, grapheme joiner, (non-)joiners of Persian and Indic scripts, variants.
 _INVISIBLE = "\u00ad\u034f\u200c\u200d\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
-_DROP_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
+# No marks and no script that is segmented into bigrams: Latin, Greek, Cyrillic, punctuation, symbols.
+NOT_PLAIN = regex(
+    "[^\x00-\xac\xae-\u02ff\u0370-\u0482\u048a-\u0590\u1e00-\u200b\u2010-\u205f\u2070-\u20cf\u2100-\u2cee]"
+)
+_DROP_INVISIBLE = regex(f"[{_INVISIBLE}]")
 
 _SAMPLE_TEXTS = 200
 _SAMPLE_CHARACTERS = 4_000  # from the middle of each text, away from title pages and references
@@ -74,13 +81,7 @@ _LEAST_KANA = 0.05  # of Han and kana together: Japanese has a third or more, Ch
 def languages() -> tuple[str, ...]:
     """Names of the languages, sorted; `none` for text in any other."""
     both = set(stop_words.AVAILABLE_LANGUAGES) & set(Stemmer.algorithms())
-    return tuple(sorted({*both, *_unstemmed(), NONE}))
-
-
-@cache
-def _unstemmed() -> frozenset[str]:
-    """Languages without a stemmer here, whose words or bigrams are still lower-cased and normalised."""
-    return frozenset(_LANGUAGES_OF_SCRIPTS.get(script, script) for script in _SCRIPTS)
+    return tuple(sorted({*both, *_UNSTEMMED, NONE}))
 
 
 def check_language(name: str) -> None:
@@ -97,7 +98,7 @@ def check_language(name: str) -> None:
 def stop_words_of(language: str) -> frozenset[str]:
     """Words that are not content words, in their normal form."""
     check_language(language)
-    if language in (NONE, *_unstemmed()):
+    if language in (NONE, *_UNSTEMMED):
         return frozenset()
     return _listed(language)
 
@@ -168,14 +169,14 @@ def other_language(text: str, language: str) -> str | None:
         return None
     for n_characters in (_FEW_CHARACTERS, _SAMPLE_CHARACTERS):  # the first few decide for nearly all texts
         words, runs = _counted([text], n_characters)
-        n_own = 0 if language in _unstemmed() else _n_listed(words, language)
+        n_own = 0 if language in _UNSTEMMED else _n_listed(words, language)
         if n_own > _LEAST_SHARE * words.total():
             return None
     if (name := _named(words, runs)) in (NONE, language):
         return None
     n_listed = _n_listed(words, name)
     is_long = words.total() >= _FEWEST_WORDS or (not n_own and n_listed >= _FEWEST_LISTED)
-    return name if name in _unstemmed() or (is_long and n_listed > 2 * n_own) else None
+    return name if name in _UNSTEMMED or (is_long and n_listed > 2 * n_own) else None
 
 
 def _counted(texts: Iterable[str], n_characters: int = _SAMPLE_CHARACTERS) -> tuple[Counter[str], list[str]]:
@@ -184,11 +185,11 @@ def _counted(texts: Iterable[str], n_characters: int = _SAMPLE_CHARACTERS) -> tu
     words: Counter[str] = Counter()
     for text in islice(texts, _SAMPLE_TEXTS):
         start = max(0, (len(text) - n_characters) // 2)
-        for run, word in word_pattern().findall(text, start, start + n_characters):
-            if run:
-                runs.append(run)
-            elif not word[0].isdigit():
-                words[normal_form(word, NONE)] += 1
+        sample = text[start : start + n_characters]
+        is_plain = NOT_PLAIN.search(sample) is None
+        found = [("", word) for word in re.findall(r"\w+", sample)] if is_plain else word_pattern().findall(sample)
+        runs += [run for run, _ in found if run]
+        words.update(normal_form(word, NONE) for _, word in found if word and not word[0].isdigit())
     return words, runs
 
 
@@ -212,7 +213,7 @@ def _by_script(text: str) -> str:
 
 def _by_stop_words(words: Counter[str]) -> str:
     # Malay is close enough to Indonesian to be stemmed as such.
-    listed = sorted(set(stop_words.AVAILABLE_LANGUAGES) - _unstemmed() - {"malaysian"})
+    listed = sorted(set(stop_words.AVAILABLE_LANGUAGES) - _UNSTEMMED - {"malaysian"})
     counts = {name: _n_listed(words, name) for name in listed}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] > _LEAST_SHARE * words.total() else NONE

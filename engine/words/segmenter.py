@@ -14,7 +14,6 @@ collide with a probability of one in a hundred.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -25,16 +24,13 @@ import Stemmer
 import xxhash
 from numpy.typing import NDArray
 
-from engine.words.languages import UNSPACED, check_language, normal_form, stop_words_of, word_pattern
+from engine.text.cleaning import regex
+from engine.words.languages import NOT_PLAIN, UNSPACED, check_language, normal_form, stop_words_of, word_pattern
 
-# No marks and no script that is segmented into bigrams: Latin, Greek, Cyrillic, punctuation, symbols.
-_NOT_PLAIN = re.compile(
-    "[^\x00-\xac\xae-\u02ff\u0370-\u0482\u048a-\u0590\u1e00-\u200b\u2010-\u205f\u2070-\u20cf\u2100-\u2cee]"
-)
 _PLAIN_CODES = 0x2CEF  # beyond the last code point of a plain text
-_UNSPACED = re.compile(f"[{UNSPACED}]")
-_UNMARKED = re.compile(f"[{UNSPACED}]+")
-_NO_TERM = -1
+_UNSPACED = regex(f"[{UNSPACED}]")
+_UNMARKED = regex(f"[{UNSPACED}]+")
+NO_TERM = -1
 _NO_WORD = -1
 _WORD, _SPACE, _SIGN = range(3)
 _LEAST_PLAIN = 200  # characters of a plain stretch between two others
@@ -79,8 +75,8 @@ class _Hashes(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         normal = normal_form(word, self._language)
-        if normal in self._stop_words or (len(normal) < 2 and not _UNSPACED.match(normal)):
-            term = _NO_TERM
+        if normal in self._stop_words or (len(normal) < 2 and (normal.isascii() or not _UNSPACED.match(normal))):
+            term = NO_TERM
         else:
             stem = normal if self._stemmer is None else self._stemmer.stemWord(normal)
             term = xxhash.xxh32_intdigest(stem.encode())
@@ -131,11 +127,15 @@ class WordSegmenter:
         self.language = language
         self._hashes = _Hashes(language)
 
+    def term(self, word: str) -> int:
+        """The hash of a word; -1 for one that is not a content word."""
+        return self._hashes[word]
+
     def segment(self, text: str) -> Terms:
         """Find the terms of a text; spans are offsets in the text as it is given."""
         words = _plain_words(text) if text.isascii() else _mixed_words(text)
         hashes = self._hashes.of(text, words.spans)
-        is_content = hashes != _NO_TERM
+        is_content = hashes != NO_TERM
         content = np.flatnonzero(is_content)
         first = np.flatnonzero(is_content & (words.nexts != _NO_WORD))
         second = words.nexts[first]
@@ -201,7 +201,7 @@ def _kinds() -> NDArray[np.uint8]:
 def _mixed_words(text: str) -> _Words:
     """The words of any text: of the plain stretches by arrays, of the others between blanks one by one."""
     others: list[list[int]] = []
-    for match in _NOT_PLAIN.finditer(text):
+    for match in NOT_PLAIN.finditer(text):
         at = others[-1][1] if others else 0
         if match.start() >= at:
             start = max(at, text.rfind(" ", at, match.start()) + 1)

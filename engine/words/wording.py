@@ -27,9 +27,10 @@ import stop_words
 import xxhash
 from numpy.typing import NDArray
 
+from engine.text.cleaning import regex
 from engine.text.segmentation import Span, sentence_starts
 from engine.words.languages import UNSPACED, normal_form, stop_words_of
-from engine.words.segmenter import segmenter_of
+from engine.words.segmenter import NO_TERM, segmenter_of
 
 _ENGLISH = """
 about above according accordingly across after afterwards again against ago al all almost along already also although
@@ -60,20 +61,19 @@ _SIGNS = "的了和与或及在是为以于对由从向到就都也而且但并�
 _THAI = """
 และ หรือ ของ ใน ที่ เป็น ได้ มี จะ ให้ ไม่ การ ความ นี้ นั้น แต่ โดย จาก กับ เพื่อ ตาม ต้อง ซึ่ง ว่า แล้ว ก็ อยู่ ยัง ถ้า หาก เมื่อ ทั้ง แห่ง ดัง
 """
-_HIRAGANA = re.compile("[\u3041-\u309f\u30fc]+")
-_UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
-_UNSPACED_WORD = re.compile(f"[{UNSPACED}]+")
+_HIRAGANA = regex("[\u3041-\u309f\u30fc]+")
+_UNSPACED_WORD = regex(f"[{UNSPACED}]+")
 # Words of Thai, Lao, Burmese and Khmer are several syllables without a border: a few characters are shared by chance.
 _SYLLABIC = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-_SYLLABIC_WORD = re.compile(f"[{_SYLLABIC}]+")
+_SYLLABIC_WORD = regex(f"[{_SYLLABIC}]+")
 _FEWEST_SYLLABIC = 6  # characters
-_WORD = re.compile(rf"[{_SYLLABIC}]+|[^\W{_SYLLABIC}]+")
+_WORD = regex(rf"[{_SYLLABIC}]+|[^\W{_SYLLABIC}]+")
 # Not part of the word at its begin and end: particles and endings in hiragana, halves of Thai and Lao syllables.
-_BEFORE = re.compile("[\u3041-\u309f]+|[\u0e30-\u0e3a\u0e45-\u0e4e\u0eb0-\u0ebc\u0ec6-\u0ece]+")
-_AFTER = re.compile(
+_BEFORE = regex("[\u3041-\u309f]+|[\u0e30-\u0e3a\u0e45-\u0e4e\u0eb0-\u0ebc\u0ec6-\u0ece]+")
+_AFTER = regex(
     "(?<![\u3041-\u309f])[\u3041-\u309f]++$|(?<![\u0e40-\u0e44\u0ec0-\u0ec4])[\u0e40-\u0e44\u0ec0-\u0ec4]++$"
 )
-_BARE_NUMBER = re.compile(r"\d{1,4}")  # of a drawing, a citation or a claim, unless it can be a year
+_BARE_NUMBER = regex(r"\d{1,4}")  # of a drawing, a citation or a claim, unless it can be a year
 _FIRST_YEAR, _LAST_YEAR = 1500, 2100
 
 
@@ -102,7 +102,7 @@ def is_function_word(word: str, language: str) -> bool:
     normal = normal_form(word, language)
     if normal in _function_words(language):
         return True
-    if _UNSPACED_WORD.fullmatch(normal) is None:
+    if normal.isascii() or _UNSPACED_WORD.fullmatch(normal) is None:
         return False
     if language == "japanese" and _HIRAGANA.fullmatch(normal):
         return True
@@ -124,9 +124,13 @@ def content_of(text: str, language: str) -> Span | None:
     """A short text without the other words before the first content word and after the last; None if there is none."""
     words = [(_core(word), is_content_word(word[0], language)) for word in _WORD.finditer(text)]
     content = [core for core, is_content in words if is_content and core.start < core.stop]
-    if len(content) == len(words) and not _UNSPACED_CHARACTER.search(text):
+    if len(content) == len(words) and not _is_unspaced(text):
         return Span(0, len(text)) if words else None
     return Span(content[0].start, content[-1].stop) if content else None
+
+
+def _is_unspaced(text: str) -> bool:
+    return not text.isascii() and _UNSPACED_WORD.search(text) is not None
 
 
 @lru_cache(maxsize=1 << 16)
@@ -141,16 +145,19 @@ def is_listed(term: str, language: str) -> bool:
     if not is_telling(term, language) or _SYLLABIC_WORD.search(term):
         return False
     content = content_of(term, language)
-    return content is not None and (content.stop - content.start > 1 or not _UNSPACED_CHARACTER.search(term))
+    return content is not None and (content.stop - content.start > 1 or not _is_unspaced(term))
 
 
 @lru_cache(maxsize=1 << 16)
 def content_words(term: str, language: str) -> frozenset[str | int]:
     """Keys of the content words of a term, the same for all forms of a word; in a script without spaces, the term."""
-    if _UNSPACED_CHARACTER.search(term):
+    if _is_unspaced(term):
         return frozenset([term])
-    words = (word for word in _WORD.findall(term) if is_content_word(word, language))
-    return frozenset(segmenter_of(language).segment(" ".join(words)).words.tolist())
+    words = [word for word in _WORD.findall(term) if is_content_word(word, language)]
+    segmenter = segmenter_of(language)
+    if term.isascii():
+        return frozenset(map(segmenter.term, words)) - {NO_TERM}
+    return frozenset(segmenter.segment(" ".join(words)).words.tolist())
 
 
 @lru_cache(maxsize=1 << 16)
@@ -179,7 +186,7 @@ FEWEST_WITH_RUN = 5  # documents that have such a run, and a twentieth of those 
 _MOST_CHARACTERS = 200_000  # of a document that are compared: the begin and the end of a longer one
 _LONGEST_PHRASED = 600  # characters of a sentence that a set phrase makes stock; a claim may be longer
 _OF_PATENTS = ("invention", "embodiment", "Erfindung", "Ausführungsform")
-_SET_PHRASE = re.compile(
+_SET_PHRASE = regex(
     r"""\bskill(?:ed)?\ in\ the\ (?:\w+\ )?art\b|\bwithout\ departing\ from\ (?:\w+,?\ ){0,5}(?:scope|spirit)\b
     |\b(?:scope|spirit)\ of\ the\ (?:invention|(?:present|appended|following)\ (?:invention|disclosure|claims))\b
     |\bnot\ (?:\w+\ ){0,5}as\ (?:a\ )?limit|\billustrati\w+(?:\ only)?,?\ and\ not\ (?:\w+\ ){0,3}(?:restrict|limit)
@@ -188,7 +195,7 @@ _SET_PHRASE = re.compile(
     |\bFachmanns?\b|\bSchutz(?:bereich|umfang)|\bhomme\ du\ métier\b|\bcadre\ de\ l['’]invention\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-_HOLLOW_PHRASE = re.compile(  # begins with letters, which are found faster than a border of a word
+_HOLLOW_PHRASE = regex(  # begins with letters, which are found faster than a border of a word
     r"""[ACDGIMPRacdgimpr](?<=\b.)(?:(?:resent|nstant|laimed)\ (?i:inventions?(?:\ relates?)?)
     |referred\ (?i:embodiments?)|eneral[-\ ](?i:purpose\ computers?)
     |(?:omputer|achine|rocessor)[-\ ](?i:(?:readable|usable)(?:\ (?:storage|recording|memory|medi(?:um|a)s?))*)
@@ -196,11 +203,11 @@ _HOLLOW_PHRASE = re.compile(  # begins with letters, which are found faster than
     |adurch\ gekennzeichnet|aractérisée?s?\ en\ ce\ qu)\b""",
     re.VERBOSE,
 )
-_MEMORY = re.compile(
+_MEMORY = regex(
     r"\b(?:E*P?ROM|RAM|CD-ROM|DVD|(?:flash|random access|read[- ]only) memor|floppy|magnetic (?:dis|tape)|optical dis)"
 )
 _FEWEST_MEMORIES = 3  # kinds of memory that a sentence lists
-_COUNTED_WORD = re.compile(rf"[{UNSPACED}]{{1,2}}|[^\W\d_{UNSPACED}]+")
+_COUNTED_WORD = regex(rf"[{UNSPACED}]{{1,2}}|[^\W\d_{UNSPACED}]+")
 _LETTERS = bytes(chr(code).isalpha() for code in range(128)).ljust(256, b"\0")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -246,7 +253,8 @@ def common_stretches(text: str, common: NDArray[np.uint64]) -> list[Span]:
     if not len(common):
         return []
     sentences = _sentences(text)
-    is_common = np.isin(np.array([key for _, key in sentences], np.uint64), common)
+    keys = np.array([key for _, key in sentences], np.uint64)
+    is_common = common[np.minimum(np.searchsorted(common, keys), len(common) - 1)] == keys
     found = [Span(*place) for (place, _), one in zip(sentences, is_common.tolist(), strict=True) if one]
     n_chars = sum(span.stop - span.start for span in found)
     return found if n_chars <= (1 - LEAST_LEFT) * len(text) else []

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import engine.words.segmenter as segmenter_module
 from engine.errors import QueryError
-from engine.words.languages import ENGLISH, UNSPACED, marks
+from engine.words.languages import ENGLISH, NOT_PLAIN, UNSPACED, marks
 from engine.words.segmenter import Terms, WordSegmenter
 
 ENGLISH_STEMS = Stemmer.Stemmer("english")
@@ -128,7 +128,7 @@ def test_composed_and_decomposed_text_have_equal_words(text: str) -> None:
 
 def test_plain_text_has_no_character_that_needs_care() -> None:
     needs_care = re.compile(f"[{UNSPACED}{marks()}]")
-    plain = [chr(code) for code in range(sys.maxunicode) if not segmenter_module._NOT_PLAIN.match(chr(code))]
+    plain = [chr(code) for code in range(sys.maxunicode) if not NOT_PLAIN.match(chr(code))]
     assert len(plain) > 2_000
     assert not [character for character in plain if needs_care.match(character)]
 
