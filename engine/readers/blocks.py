@@ -157,7 +157,12 @@ def n_lost(source: list[str], accounted: list[str]) -> int:
     whole = _as_words(accounted)
     expected, known = Counter(_as_words(source).split()), Counter(whole.split())
     missing = [(word, n) for word, n in expected.items() if n > known[word] and len(word) >= _LEAST_BYTES]
-    n_searched = sum(min(n - known[word], max(0, n - whole.count(word))) for word, n in missing[:_MOST_SEARCHED])
+    each = b" ".join(known)  # searched faster than all words, where once is enough
+
+    def n_inside(word: bytes, n: int) -> int:
+        return whole.count(word) if word in each and n > 1 else word in each
+
+    n_searched = sum(min(n - known[word], max(0, n - n_inside(word, n))) for word, n in missing[:_MOST_SEARCHED])
     return n_searched + sum(n - known[word] for word, n in missing[_MOST_SEARCHED:])
 
 

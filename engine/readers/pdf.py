@@ -435,7 +435,8 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
     page = pdf[number]
     try:
         objects = _objects(page)
-        texts = [one for one in objects if pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_TEXT]
+        types = [*map(pdfium.FPDFPageObj_GetType, objects)]
+        texts = [one for one, kind in zip(objects, types, strict=True) if kind == pdfium.FPDF_PAGEOBJ_TEXT]
         is_vertical = _lay_columns_down(page, texts)
         is_turned = not is_vertical and _turn_upright(page, texts)
         text_page = page.get_textpage()
@@ -445,9 +446,9 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
                 raise DocumentError(
                     f"page {number + 1} holds {n_chars:,} characters, the limit is {_MAX_PAGE_CHARS:,}; split it"
                 )
-            kinds = Counter(map(pdfium.FPDFPageObj_GetType, objects))
+            kinds = Counter(types)
             extract.n_pictures += kinds[pdfium.FPDF_PAGEOBJ_IMAGE]
-            shapes = [one for one in objects if pdfium.FPDFPageObj_GetType(one) != pdfium.FPDF_PAGEOBJ_TEXT]
+            shapes = [one for one, kind in zip(objects, types, strict=True) if kind != pdfium.FPDF_PAGEOBJ_TEXT]
             extract.hides_text |= len(shapes) >= _MIN_PAGE_CHARS or _share(page, shapes) >= _SHARE_OF_SHAPES
             found = lines_of(text_page, number, is_laid=is_vertical)
             n_silent = kinds[pdfium.FPDF_PAGEOBJ_TEXT] - n_chars  # texts without a character: their font is not at hand
@@ -481,7 +482,7 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
 
 def _objects(page: _Pdf) -> list[_Pdf]:
     n_shown = min(pdfium.FPDFPage_CountObjects(page), _MAX_PAGE_OBJECTS)
-    return [pdfium.FPDFPage_GetObject(page, place) for place in range(n_shown)]
+    return [pdfium.FPDFPage_GetObject(page.raw, place) for place in range(n_shown)]
 
 
 def _lay_columns_down(page: _Pdf, texts: Sequence[_Pdf]) -> bool:

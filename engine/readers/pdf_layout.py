@@ -46,6 +46,8 @@ def joined(left: str, right: str, known: frozenset[str]) -> str:
     """Join a line with the next one of its paragraph, with the hyphen between them where `hyphen_of` keeps it."""
     if is_unspaced(left[-1], right[0]):
         return left + right
+    if left[-1] not in "-\u00ad\u2010":
+        return f"{left} {right}"
     before = left[-_LONGEST:]
     head, tail = _CUT_WORD.search(before), _WORD.match(right)
     if head is None or tail is None:

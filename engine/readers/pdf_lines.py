@@ -88,11 +88,11 @@ def characters_of(text_page: _TextPage) -> tuple[str, int]:
 
 def _codes(text_page: _TextPage) -> list[int]:
     """The codes of the characters of a page, read at once where pdfium leaves none of them out of a text."""
-    n_characters = pdfium.FPDFText_CountChars(text_page)
+    n_characters = pdfium.FPDFText_CountChars(text_page.raw)
     units = (c_ushort * (n_characters + 1))()
-    is_whole = pdfium.FPDFText_GetText(text_page, 0, n_characters, units) == n_characters + 1
+    is_whole = pdfium.FPDFText_GetText(text_page.raw, 0, n_characters, units) == n_characters + 1
     return [
-        code if is_whole and code != _OTHER_CODE else pdfium.FPDFText_GetUnicode(text_page, index)
+        code if is_whole and code != _OTHER_CODE else pdfium.FPDFText_GetUnicode(text_page.raw, index)
         for index, code in enumerate(units[:n_characters])
     ]
 
@@ -196,7 +196,7 @@ def _unmapped(text_page: _TextPage, codes: Sequence[int]) -> list[int]:
     """Indices of characters without a Unicode map; none where only letters and digits lack one."""
 
     def is_unmapped(index: int) -> bool:
-        return bool(pdfium.FPDFText_HasUnicodeMapError(text_page, index) == 1)
+        return bool(pdfium.FPDFText_HasUnicodeMapError(text_page.raw, index) == 1)
 
     are_signs = {code for code in set(codes) if not (code == 32 or _printable(code).isalnum())}
     signs = (index for index, code in enumerate(codes) if code in are_signs)
@@ -240,14 +240,14 @@ def _is_readable(characters: Sequence[str], indices: Sequence[int], in_words: fr
 
 def _font_key(text_page: _TextPage, index: int) -> int:
     """A number that identifies the font of a character; 0 without a font."""
-    shown = pdfium.FPDFText_GetTextObject(text_page, index)
+    shown = pdfium.FPDFText_GetTextObject(text_page.raw, index)
     font = pdfium.FPDFTextObj_GetFont(shown) if shown else None
     return (cast(font, c_void_p).value or 0) if font else 0
 
 
 def _font_name(text_page: _TextPage, index: int) -> bytes:
     name = create_string_buffer(_MAX_FONT_NAME)
-    pdfium.FPDFText_GetFontInfo(text_page, index, name, _MAX_FONT_NAME, c_int())
+    pdfium.FPDFText_GetFontInfo(text_page.raw, index, name, _MAX_FONT_NAME, c_int())
     return name.value
 
 
@@ -656,7 +656,7 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
         is_bold=is_bold,
         text_left=_origin(text_page, after_number)[0] if number else 0.0,
         trailing=_trailing(text_page, text, start, size),
-        has_space=pdfium.FPDFText_GetUnicode(text_page, last + 1) == ord(" "),
+        has_space=pdfium.FPDFText_GetUnicode(text_page.raw, last + 1) == ord(" "),
         is_note=is_note,
         start=first,
         stop=last + 1,
@@ -688,11 +688,12 @@ def _with_raised_marks(text_page: _TextPage, text: str, start: int, *, with_lett
     parts, done = [], 0
     marks = [*_DIGITS_BEHIND.finditer(text), *(_MARK_BEHIND.finditer(text) if with_letters else [])]
     for match in sorted(marks, key=Match.start):
-        for place in range(match.start(), match.end()):
-            before, here = start + place - 1, start + place
+        origins = [_origin(text_page, start + place) for place in range(match.start() - 1, match.end())]
+        shifts = [height - y if x > left + 0.5 else 0.0 for (left, y), (x, height) in pairwise(origins)]
+        for place, shift in enumerate(shifts if max(shifts) > 0.5 else (), match.start()):
             is_sign = place == match.start() and not text[place].isalnum()
-            size = _size(text_page, before)
-            share, shift = _size(text_page, here) / size, _shift(text_page, before, here)
+            size = _size(text_page, start + place - 1)
+            share = _size(text_page, start + place) / size
             if (is_sign or text[place].isalnum()) and (share < RAISED_SIZE or is_raised(share, shift / size)):
                 if shift > 0.5:
                     parts += [text[done:place], "^"]
@@ -701,12 +702,6 @@ def _with_raised_marks(text_page: _TextPage, text: str, start: int, *, with_lett
             if is_sign or (place > match.start() and not (match.group().isdigit() and text[place - 1].isdigit())):
                 break
     return "".join([*parts, text[done:]])
-
-
-def _shift(text_page: _TextPage, before: int, here: int) -> float:
-    """How far a character is above the one to the left of it; 0 where it is not to the right."""
-    (left, y), (x, height) = _origin(text_page, before), _origin(text_page, here)
-    return height - y if x > left + 0.5 else 0.0
 
 
 def is_raised(share: float, shift: float) -> bool:
@@ -725,7 +720,8 @@ def _cells(text_page: _TextPage, text: str, start: int, size: float) -> tuple[st
 
 
 def _trailing(text_page: _TextPage, text: str, start: int, size: float) -> tuple[float, float] | None:
-    if (match := _TRAILING_NUMBER.search(text)) is None:
+    match = _TRAILING_NUMBER.search(text) if text.rstrip()[-1:].isdecimal() else None
+    if match is None:
         return None
     text_right = _right(text_page, start + match.start(1) - 1)
     left, _ = _origin(text_page, start + match.end(1))
@@ -737,29 +733,29 @@ _MATRIX, _X, _Y, _BOX = pdfium.FS_MATRIX(), c_double(), c_double(), tuple(c_doub
 
 
 def _is_turned(text_page: _TextPage, index: int) -> bool:
-    is_known = pdfium.FPDFText_GetMatrix(text_page, index, _MATRIX)
+    is_known = pdfium.FPDFText_GetMatrix(text_page.raw, index, _MATRIX)
     return bool(is_known) and abs(_MATRIX.b) > 0.5 * abs(_MATRIX.a)
 
 
 def _is_slanted(text_page: _TextPage, index: int) -> bool:
     matrix = pdfium.FS_MATRIX()
-    return bool(pdfium.FPDFText_GetMatrix(text_page, index, matrix)) and abs(matrix.a) > 0.1 * abs(matrix.b)
+    return bool(pdfium.FPDFText_GetMatrix(text_page.raw, index, matrix)) and abs(matrix.a) > 0.1 * abs(matrix.b)
 
 
 def _size(text_page: _TextPage, index: int) -> float:
-    size: float = pdfium.FPDFText_GetFontSize(text_page, index)
-    if pdfium.FPDFText_GetMatrix(text_page, index, _MATRIX):
+    size: float = pdfium.FPDFText_GetFontSize(text_page.raw, index)
+    if pdfium.FPDFText_GetMatrix(text_page.raw, index, _MATRIX):
         return size * (math.hypot(_MATRIX.b, _MATRIX.d) or 1.0)
     return size
 
 
 def _is_bold(text_page: _TextPage, index: int) -> bool:
-    weight: int = pdfium.FPDFText_GetFontWeight(text_page, index)
+    weight: int = pdfium.FPDFText_GetFontWeight(text_page.raw, index)
     return weight >= _BOLD_WEIGHT or _BOLD_NAME.search(_font_name(text_page, index)) is not None
 
 
 def _origin(text_page: _TextPage, index: int) -> tuple[float, float]:
-    is_known = pdfium.FPDFText_GetCharOrigin(text_page, index, _X, _Y)
+    is_known = pdfium.FPDFText_GetCharOrigin(text_page.raw, index, _X, _Y)
     return (_X.value, _Y.value) if is_known else (0.0, 0.0)
 
 
@@ -769,5 +765,5 @@ def _right(text_page: _TextPage, index: int) -> float:
 
 def _sides(text_page: _TextPage, index: int) -> tuple[float, float]:
     """The left and the right edge of the ink of a character."""
-    is_known = pdfium.FPDFText_GetCharBox(text_page, index, *_BOX)
+    is_known = pdfium.FPDFText_GetCharBox(text_page.raw, index, *_BOX)
     return (_BOX[0].value, _BOX[1].value) if is_known else (0.0, 0.0)

@@ -130,10 +130,9 @@ def joined_words(text: str, *, was_set: bool = False) -> str:
 
 def vocabulary(text: str) -> frozenset[str]:
     """The words of a text that no line cuts, in small letters; of compounds also each pair, and "non-" and "-based"."""
-    known = set[str]()
-    for word in set(_WORD.findall(_HYPHENATED.sub(" ", text).lower())):
-        known.add(word)
-        parts = word.split("-") if "-" in word else ()
+    known = set(_WORD.findall(_HYPHENATED.sub(" ", text).lower()))
+    for word in [word for word in known if "-" in word]:
+        parts = word.split("-")
         known.update(f"{a}-{b}" for a, b in pairwise(parts))
         known.update(f"{part}-" for part in parts[:-1])
         known.update(f"-{part}" for part in parts[1:])
