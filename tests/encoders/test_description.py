@@ -1,6 +1,6 @@
 """What is written of an encoder: its configuration and its parameters."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -8,33 +8,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.encoders.backbone import Loaded, load_weights, module_sha256, save_weights, sha256_of
+from engine.encoders.backbone import load_weights, module_sha256, save_weights
 from engine.encoders.colde import ColdeConfig, Freeze
 from engine.encoders.encoder import Pooling, Variant
-from engine.encoders.files import CONFIG_FILE, read_configuration, read_json, write_description
+from engine.encoders.files import read_configuration, read_json
 from engine.encoders.smith_config import Combination, SmithConfig, match_bert, smith, smith_short
 from engine.encoders.tde import TdeConfig
 from engine.errors import EncoderError
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        smith(Variant.RELEASED),
-        smith_short(Variant.PAPER),
-        match_bert(),
-        ColdeConfig(Variant.RELEASED, pooling=Pooling.MEAN, freeze=Freeze.ALL_BUT_LAST),
-        ColdeConfig(without_lstm=True, temperature=1),
-        TdeConfig(),
-        TdeConfig(Variant.PAPER, max_df=1, n_topics=0),
-    ],
-)
-def test_a_configuration_comes_back_from_json(config: Any, tmp_path: Path) -> None:  # noqa: ANN401
-    write_description(tmp_path, {"encoder": "any", **asdict(config)}, "# Any\n")
-    values = read_json(tmp_path / CONFIG_FILE)
-    assert values["encoder"] == "any"
-    assert read_configuration(type(config), values, tmp_path / CONFIG_FILE) == config
-
 
 RELEASED_COLDE = ColdeConfig(variant=Variant.RELEASED, pooling=Pooling.MEAN, freeze=Freeze.ALL_BUT_LAST)
 
@@ -247,14 +227,3 @@ def test_a_damaged_file_is_an_encoder_error(file: Path, content: bytes | None) -
         file.write_bytes(content)
     with pytest.raises(EncoderError, match=r"w\.safetensors cannot be read \(.*\); save the encoder again$"):
         load_weights(Layers, file)
-
-
-def test_rounded_weights_have_the_checksum_of_the_files_until_they_are_trained() -> None:
-    layers = Layers()
-    exact = module_sha256(layers)
-    loaded = Loaded.rounded(layers, layers.bfloat16)
-    assert sha256_of(layers, None) == module_sha256(layers) != exact
-    assert sha256_of(layers, loaded) == exact and loaded.are_in(layers)
-    with torch.no_grad():
-        layers.linear.bias.add_(1)
-    assert sha256_of(layers, loaded) == module_sha256(layers) and not loaded.are_in(layers)

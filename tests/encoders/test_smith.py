@@ -228,19 +228,7 @@ def test_windows_hold_every_block_once(sections: list[int], most: int) -> None:
     assert all(1 <= window.stop - window.first <= most for window in windows)
 
 
-TINY = SmithConfig(
-    block_tokens=12,
-    max_blocks=4,
-    width=16,
-    sentence_layers=2,
-    sentence_heads=4,
-    sentence_ffn=24,
-    sentence_positions=12,
-    document_layers=2,
-    document_heads=2,
-    document_ffn=24,
-    document_positions=4,
-)
+TINY = replace(SMITH, width=16, sentence_ffn=24, sentence_positions=12, document_heads=2, document_ffn=24)
 VOCABULARY = 30
 
 

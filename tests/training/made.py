@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import exp, log
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from torch.nn.functional import normalize
 
 from engine.encoders.backbone import Backbone
 from engine.encoders.encoder import SegmentedDocument
-from engine.encoders.smith_config import SmithConfig
 from engine.encoders.trainable import Embedded, MeanEncoder
 from engine.text.document import Document
 from engine.text.segmentation import Chunk, Coverage
@@ -20,6 +20,7 @@ from engine.training.corpus import Judgments, TrainingCorpus
 from engine.training.fine_tuning import FineTuning, FineTuningSettings, Source
 from engine.training.history import History
 from engine.training.selection import PairBatch, RandomRuns
+from tests.encoders import tiny
 from tests.fakes import make_document
 
 WORDS = (
@@ -27,18 +28,7 @@ WORDS = (
     "section chunk query target score finds shows every some many few runs jumps over under through quick slow"
 ).split()
 
-SMITH = SmithConfig(
-    block_tokens=12,
-    max_blocks=6,
-    width=32,
-    sentence_layers=2,
-    sentence_heads=4,
-    sentence_ffn=64,
-    sentence_positions=12,
-    document_layers=1,
-    document_ffn=64,
-    document_positions=6,
-)
+SMITH = replace(tiny.SMITH, max_blocks=6, sentence_positions=12, document_layers=1, document_positions=6)
 
 POSITIVES = torch.tensor([[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0]]).bool()
 EXCLUDED = torch.tensor([[0, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 1], [0, 0, 0, 0, 0, 1]]).bool()  # the last one by all
