@@ -15,6 +15,7 @@ import time
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
@@ -24,6 +25,7 @@ from engine.encoders.encoder import Encoder, SegmentedDocument, segmented
 from engine.errors import named_faults
 from engine.readers import Unreadable, is_readable
 from engine.readers.fields import Fields
+from engine.readers.jsonl import ACTION
 from engine.store.catalog import ANN_FOLDER, index_folders
 from engine.store.checks import content_hash
 from engine.store.partitioned import open_snapshot, stored_meta
@@ -182,30 +184,32 @@ def units_of(paths: Sequence[str] | CorpusFiles, ids: FileIds | None = None) -> 
     """All units of a corpus; lines are read, not parsed."""
     files = paths if isinstance(paths, CorpusFiles) else list_corpus(paths)
     if files.reads_stdin:
-        yield from _lines(sys.stdin.buffer, "stdin", files.fields)
+        yield from _lines(sys.stdin.buffer, "stdin", "", files.fields)
     for file, doc_id in files.named(ids):
         if is_json_lines(file.name):
-            yield from _lines_of(file, files.fields)
+            yield from _lines_of(file, doc_id, files.fields)
         else:
             yield ReadRequest(str(file), doc_id, fields=files.fields), file.stat().st_size
 
 
-def _lines_of(file: Path, fields: Fields) -> Iterator[Unit]:
+def _lines_of(file: Path, doc_id: str, fields: Fields) -> Iterator[Unit]:
     is_packed = file.name.lower().endswith(".gz")
     try:
         with cast(BinaryIO, gzip.open(file)) if is_packed else file.open("rb") as stream:
-            yield from _lines(stream, str(file), fields)
+            yield from _lines(stream, str(file), doc_id, fields)
     except (OSError, EOFError, zlib.error):
         return  # the run reports the failure
 
 
-def _lines(stream: BinaryIO, source: str, fields: Fields) -> Iterator[Unit]:
-    while line := stream.readline(_MAX_LINE_BYTES):
+def _lines(stream: BinaryIO, source: str, doc_id: str, fields: Fields) -> Iterator[Unit]:
+    for number in count():
+        if not (line := stream.readline(_MAX_LINE_BYTES)):
+            return
         size, part = len(line), line
         while not part.endswith(b"\n") and (part := stream.readline(_MAX_LINE_BYTES)):
             size += len(part)
-        if line.strip():
-            yield ReadRequest(source, line=line, fields=fields), size
+        if line.strip() and not ACTION.match(line):
+            yield ReadRequest(source, doc_id, line=line, n_skipped=number, fields=fields), size
 
 
 def draw(units: Iterable[Unit], known: Container[str | None] = (), seed: int = 0) -> list[Drawn]:

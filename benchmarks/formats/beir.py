@@ -11,9 +11,11 @@ from typing import Any
 from benchmarks.formats.trec import FormatError, Qrels, columns, read_lines, whole_number, write_json_lines
 from benchmarks.packages import require
 from engine.readers import Unreadable, read_file
+from engine.readers.fields import Fields
 from engine.text.document import Document
 
 _QRELS = ("query-id", "corpus-id", "score")
+_FIELDS = Fields(id="_id")  # which judgments name
 _WITHOUT_TEXT = "it holds no text"  # the reason in the message of the reader
 
 
@@ -31,7 +33,7 @@ def open_beir(folder: Path) -> tuple[Path, Path]:
 
 def read_texts(path: Path) -> Iterator[Document]:
     """Stream the documents of a corpus, or the queries; those with neither title nor text are skipped."""
-    for document in read_file(path):
+    for document in read_file(path, fields=_FIELDS):
         if not isinstance(document, Unreadable):
             yield document
         elif document.reason != _WITHOUT_TEXT:

@@ -45,6 +45,7 @@ from engine.readers.records import (
     is_bioc,
     is_block_list,
     of_block_list,
+    rows_of,
     text_of,
     texts_of,
     title_of,
@@ -73,6 +74,11 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MAX_DEPTH = 6  # of sections
 _MAX_LINE_BYTES = 2 * MAX_DOCUMENT_BYTES  # JSON may write one character as six
 _BUFFER_BYTES = 2**20
+# A line of a bulk file of Elasticsearch that says what the next line is.
+ACTION = re.compile(
+    rb'\s*\{\s*"(?:index|create|update|delete)"\s*:\s*\{'
+    rb'(?:\s*"(?:_id"\s*:\s*"?([^"\\{},]{1,512})|(?:_\w+|routing|pipeline)"\s*:\s*"?[^"\\{},]{0,512})"?\s*,?)*\s*\}\s*\}\s*$'
+)
 _MAX_BRACKETS = 3_000_000  # an object that is five characters of JSON takes 200 bytes of memory
 _MAX_KEY_CHARS = 1_000  # of a dotted key of metadata
 _MAX_NESTED, _MAX_NESTED_CHARS = 100, 1_000  # values in an object, and characters of each, that are metadata
@@ -144,17 +150,21 @@ def _records(text: str, known: Set[str]) -> list[dict[str, Any]]:
     """The object of a file, or the objects of a list or under their ids; `known` fields hold text."""
     if not text.lstrip().startswith("["):
         record = _parse(text)
-        page = _page_of(record, known) if known.isdisjoint(usual_names(record)) else None
-        is_by_id = record and known.isdisjoint(usual_names(record)) and not any(map(_OWN_FIELDS.__contains__, record))
-        if is_by_id and all(
-            isinstance(value, dict) and not known.isdisjoint(usual_names(value)) for value in record.values()
-        ):
-            return [{"_id": key} | value for key, value in record.items()]
-        return page or [record]
+        is_one = not known.isdisjoint(usual_names(record))
+        page = [] if is_one else _page_of(record, known)
+        return rows_of(record) or _by_id(record, known) or page or [record]
     record = _parse(f'{{"records": {text}}}')["records"]
     if not record or not all(isinstance(one, dict) for one in record):
         raise DocumentError("it is a JSON list, not of objects; write one object a line into a .jsonl file")
     return [*record]
+
+
+def _by_id(records: dict[str, Any], known: Set[str]) -> list[dict[str, Any]]:
+    """The records in an object that has them under their ids; [] for any other object."""
+    if any(map(_OWN_FIELDS.__contains__, records)) or not known.isdisjoint(usual_names(records)):
+        return []
+    are_records = (isinstance(one, dict) and not known.isdisjoint(usual_names(one)) for one in records.values())
+    return [{"_id": key} | one for key, one in records.items()] if all(are_records) else []
 
 
 def _page_of(answer: Mapping[str, Any], known: Set[str], depth: int = 0) -> list[dict[str, Any]]:
@@ -165,7 +175,9 @@ def _page_of(answer: Mapping[str, Any], known: Set[str], depth: int = 0) -> list
     found = []
     for key, value in answer.items():
         records = value if isinstance(value, list) else [value]
-        if isinstance(value, dict):  # what names the one record can stand beside it
+        if isinstance(value, dict) and (inside := _by_id(value, known)):
+            records = inside
+        elif isinstance(value, dict):  # what names the one record can stand beside it
             records = [
                 {name: one for name, one in answer.items() if name in _OF_ANSWER or _AUTHORS.match(name)} | value
             ]
@@ -191,8 +203,7 @@ def _several(
         own_id = str(number)
         try:
             record = _usual(record, fields)
-            with suppress(DocumentError):
-                own_id = own_id if id_of(record) in seen else id_of(record)
+            own_id = own_id if id_of(record, own_id) in seen else id_of(record, own_id)
             seen.add(own_id)
             yield _document(record, f"{doc_id}#{own_id}", f"{source}:{number}", {})
         except DocumentError as error:
@@ -205,28 +216,36 @@ def _usual(record: dict[str, Any] | DocumentError, fields: Fields) -> dict[str, 
     return usual_names(fields.named(record))
 
 
-def stream(lines: BinaryIO, source: str, fields: Fields = USUAL) -> Iterator[Document | Unreadable]:
+def stream(
+    lines: BinaryIO, source: str, fields: Fields = USUAL, doc_id: str = "", n_before: int = 0
+) -> Iterator[Document | Unreadable]:
     """Read JSON lines; a bad line becomes `Unreadable`, the others are read.
 
     A list of objects, objects over several lines, and UTF-16 are read as a whole. The lines that are not UTF-8 have one
-    encoding, that of the first such lines.
+    encoding, that of the first such lines. A record without an id is named by the `doc_id` of the file, if there is
+    one, and by its line, to which those that were read before are added. Bulk files of Elasticsearch have ids on lines
+    of their own.
     """
     reader: io.BufferedReader[Any] = (
         lines if isinstance(lines, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, lines), _BUFFER_BYTES)
     )
-    number, encoding = 0, ""  # of lines that are not UTF-8
+    number, encoding = n_before, ""  # of lines that are not UTF-8
+    own: dict[str, Any] = {}  # the id of the next record
     try:
         if _WHOLE.match(head := reader.peek()) or head.startswith(_UTF16):
-            yield from _read_whole(reader, source, fields)
+            yield from _read_whole(reader, source, doc_id, fields)
         while line := reader.readline(_MAX_LINE_BYTES + 1):
             number += 1
             place = f"{source}:{number}"
             if len(line) > _MAX_LINE_BYTES:
                 _skip_line(reader, line)
                 yield Unreadable(place, str(too_large("line", f"more than {_MAX_LINE_BYTES:,}", _MAX_LINE_BYTES)))
+            elif action := ACTION.match(line):
+                own = {"_id": action[1].decode("utf-8", "replace").strip()} if action[1] else {}
             elif line.strip():
                 encoding = encoding or encoding_of_lines(line, reader.peek)
-                yield from _read_line(line, place, fields, encoding)
+                yield from _read_line(line, place, doc_id and f"{doc_id}#{number}", fields, encoding, own)
+                own = {}
             else:
                 number += _skip_blank_lines(reader)
     finally:
@@ -248,7 +267,9 @@ def _skip_line(lines: io.BufferedReader[Any], line: bytes) -> None:
         line = lines.readline(2**20)
 
 
-def _read_line(line: bytes, place: str, fields: Fields, encoding: str) -> Iterator[Document | Unreadable]:
+def _read_line(
+    line: bytes, place: str, doc_id: str, fields: Fields, encoding: str, own: dict[str, Any]
+) -> Iterator[Document | Unreadable]:
     try:
         text = without_encoded(decode(line, encoding) if encoding else line.decode("utf-8-sig"))[0].rstrip(" \t\r\n,")
         try:
@@ -256,26 +277,30 @@ def _read_line(line: bytes, place: str, fields: Fields, encoding: str) -> Iterat
         except DocumentError as error:
             records = _values(text) if "Extra data" in str(error) else [error]
         for record in records:
-            yield _read_record(record, place, fields)
+            yield _read_record(record, place, doc_id, fields, own)
     except DocumentError as error:
         yield Unreadable(place, str(error))
 
 
-def _read_whole(reader: io.BufferedReader[Any], source: str, fields: Fields) -> Iterator[Document | Unreadable]:
+def _read_whole(
+    reader: io.BufferedReader[Any], source: str, doc_id: str, fields: Fields
+) -> Iterator[Document | Unreadable]:
     try:
         records = _values(without_encoded(decode(read_limited(reader, MAX_DOCUMENT_BYTES)))[0])
         for number, record in enumerate(records, 1):
-            yield _read_record(record, f"{source}:{number}", fields)
+            yield _read_record(record, f"{source}:{number}", doc_id and f"{doc_id}#{number}", fields, {})
     except DocumentError as error:
         yield Unreadable(source, str(error))
 
 
-def _read_record(record: dict[str, Any] | DocumentError, place: str, fields: Fields) -> Document | Unreadable:
-    doc_id = ""
+def _read_record(
+    record: dict[str, Any] | DocumentError, place: str, doc_id: str, fields: Fields, own: dict[str, Any]
+) -> Document | Unreadable:
+    """Read a record; `doc_id` names one without an id, and `own` are fields that it has elsewhere."""
     try:
-        record = _usual(record, fields)
-        doc_id = id_of(record)
-        return _document(record, doc_id, place, {})
+        usual = _usual(record, fields) | own
+        doc_id = id_of(usual, doc_id)
+        return _document(usual, doc_id, place, {})
     except DocumentError as error:
         return Unreadable(place, str(error), doc_id)
     except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:  # the others are read

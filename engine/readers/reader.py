@@ -250,7 +250,7 @@ def read_file(path: Path, doc_id: str | None = None, fields: Fields = USUAL) -> 
 
     Never raises for a bad or missing file: it yields `Unreadable` for a document that cannot be read.
 
-    JSON lines have their own ids; `fields` names those of records.
+    JSON lines with ids keep them; `fields` names those of records.
     """
     source = str(path)
     try:
@@ -322,7 +322,7 @@ def _read(stream: BinaryIO, source: str, doc_id: str | None, fields: Fields, *, 
 def _read_as(form: Format, stream: BinaryIO, source: str, doc_id: str, fields: Fields, is_in_folder: bool) -> Results:
     read = form.read_in_folder if is_in_folder and form.read_in_folder is not None else form.read
     if read is None:
-        yield from _named("jsonl", "stream")(stream, source, fields)
+        yield from _named("jsonl", "stream")(stream, source, fields, doc_id)
     else:
         read = partial(_named("jsonl"), fields=fields) if form is _JSON else read
         yield from _read_one(form, read, stream, source, doc_id)

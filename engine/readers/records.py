@@ -29,7 +29,8 @@ TEXT_FIELDS = {
     "claims_localized": "Claims", "html_with_citations": "", "html": "", "html_lawbox": "", "html_columbia": "",
     "html_anon_2020": "", "xml_harvard": "", "recitals": "", "main_body": "", "attachments": "", "facts": "Facts",
     "law": "Law", "tldr": "Summary", "judgment": "", "judgement": "", "transcript": "", "markdown": "",
-    "content_html": "", "snippet": "", "context": "",
+    "content_html": "", "extract": "", "report": "", "reports": "", "highlight": "Highlights", "snippet": "",
+    "context": "",
 }  # fmt: skip
 _NOTES = dict.fromkeys(["footnotes", "notes", "endnotes"], "Notes")  # of a text in another field
 _TITLES = ("title", "case_name", "name_abbreviation", "name", "headline", "case_name_full", "title_localized",
@@ -38,15 +39,19 @@ IDS = (
     "_id", "id", "paper_id", "doc_id", "docid", "corpus_id", "corpusid", "arxiv_id", "application_number",
     "publication_number", "patent_number", "cluster_id", "uuid", "article_id", "patent_id", "lens_id", "doi", "pmid",
     "pmcid", "identifier", "docno", "doc_no", "uid", "guid", "bibcode", "accession_number", "accession_no", "pid",
-    "ecli", "url", "filename", "file_name", "key", "slug", "index", "idx",
+    "ecli", "url", "filename", "file_name", "key", "slug", "index", "idx", "id_",
 )  # fmt: skip
 _PAGE_FURNITURE = frozenset(["header", "footer", "page_number", "aside_text"])
 _CELL_END, _ROW_END = re.compile(r"</t[dh]>(?=\s*<t[dh])"), re.compile("</tr>")
-_ID = re.compile(r"[a-z]+(?:_u?id|Id)$|id_$|(?:bill|case|doc|file|item|record)id$")  # of a field beside those
+_ID = re.compile(  # of a field beside those, but not one that many records share
+    r"(?!.*(?:author|user|owner|journal|venue|source|court|company|parent|group|category|language)_?(?:u?id|Id)$)"
+    r"(?:[a-z]+(?:_u?id|Id)$|id_$|(?:bill|case|doc|file|item|record)id$)"
+)
 _PARTS = (
     "text", "abstract", "head_matter", "opinions", "body_text", "back_matter", "data", "plain_text", "content",
     "paragraphs", "sections", "subsections", "elements", "claims", "claim_text", "rendered", "description",
 )  # fmt: skip  # of an object that holds text
+_COLUMNS = {"ids": "id", "documents": "text", "metadatas": "metadata"}  # of Chroma
 _NAMES_OF_SECTIONS = ("section", "heading", "title", "section_name", "section_title")
 _EXCERPTS = ("snippet", "context")  # of a text that may stand beside them
 _MARKED = ("html_with_citations", "html", "html_lawbox", "html_columbia", "html_anon_2020", "xml_harvard")  # with tags
@@ -85,10 +90,10 @@ _HEADINGS_OF_BIOC = {  # of sections without a title
 _INFONS = ("article-id_doi", "article-id_pmid", "article-id_pmc", "journal")
 _SENTENCE = re.compile(r"</?S> ?")  # in articles of arXiv and PubMed for summaries
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_NOTATION = re.compile("_(?:html|text|txt|xml|md|markdown|raw)$")
+_NOTATION = re.compile("_(?:html|text|txt(?:_[a-z]{2})?|xml|md|markdown|raw|t|s)$")
 _OF_OTHERS = re.compile("author|inventor|affil|licen|copyright|referenc|citation|keyword|url|prompt|metadata")
 _OWNER = re.compile(
-    r"^(?:patent|invention|paper|article|document|doc|case|opinion|main|clean)_"
+    r"^(?:patent|invention|paper|article|document|doc|case|opinion|main|clean|book|bill|report|work|publication)_"
     r"(?=(?:title|abstract|claims|description|text|body)$)|^(?:raw|ocr|extracted)_(?=content$)|^dc(?:terms)?[.:](?:\w+\.)?"
 )
 _PARSES = ("pdf_parse", "latex_parse", "grobid_parse")
@@ -339,7 +344,24 @@ def _unwrapped(value: object) -> object:
     if len(value) == 1:
         ((name, inner),) = value.items()
         return inner if name == "value" or str(name).startswith("$") else value
+    if not value.keys().isdisjoint(_NAMES_OF_SECTIONS) and (rows := _rows(value)):
+        return rows
     return value.get("processed") or value["value"] if {"value", "format"} <= {*value} else value
+
+
+def rows_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The records of a table written column by column (pandas, Chroma); [] for any other object."""
+    columns = {_COLUMNS.get(name, name): column for name, column in table.items() if column is not None}
+    if columns and all(isinstance(column, dict) and "0" in column for column in columns.values()):
+        columns = {name: [*column.values()] for name, column in columns.items()}
+    return _rows(columns) if not columns.keys().isdisjoint((*_TITLES, *IDS)) else []
+
+
+def _rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of columns of one length; [] where they are no such columns."""
+    lengths = {len(column) if isinstance(column, list) else 0 for column in columns.values()}
+    is_table = len(columns) > 1 and len(lengths) == 1 and lengths != {0}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)] if is_table else []
 
 
 def _of_blocks_or_pages(record: dict[str, Any]) -> dict[str, Any]:
@@ -420,21 +442,22 @@ def _annotated(text: str, annotations: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def id_of(record: Mapping[str, Any]) -> str:
-    """The id of a record.
+def id_of(record: Mapping[str, Any], default: str = "") -> str:
+    """The id of a record; a default, if there is one, where it has none.
 
     Raises:
-        DocumentError: it has none.
+        DocumentError: there is neither.
     """
     names = (*IDS, *(name for name in record if _ID.match(name)))
     own_id = next((record[name] for name in names if name in record), None)
-    if isinstance(own_id, bool) or not isinstance(own_id, str | int | float) or not str(own_id).strip():
+    is_usable = isinstance(own_id, str | int | float) and not isinstance(own_id, bool) and str(own_id).strip()
+    if not is_usable and not default:
         fields = ", ".join(map(str, [*record][:20])) or "none"
         raise DocumentError(
             f'the record has no id, its fields are {fields}; give it a field "_id" with a text or a number, or name '
             "its own with --id-field"
         )
-    return str(own_id)
+    return str(own_id) if is_usable else default
 
 
 def title_of(record: Mapping[str, Any]) -> str:

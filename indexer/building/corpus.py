@@ -193,10 +193,16 @@ def absolute(path: Path) -> Path:
     return path.resolve() if ".." in path.parts else path.absolute()
 
 
+def file_of(source: str, doc_id: str) -> str:
+    """The file that a document is named by, with its place in it; else the source, which is such a file or none."""
+    file = source.rpartition(":")[0]
+    return file if f"{PurePath(file).name}#" in doc_id else source
+
+
 def is_another_file(stored: str, source: str) -> bool:
     """Whether a document was read from another file than the one indexed under its doc_id.
 
-    Both files must be there: a corpus that was moved is still the same corpus. Lines of JSON and
+    Both files must be there: a corpus that was moved is still the same corpus. Lines of JSON with ids and
     documents that were made in memory have no file of their own.
     """
     if stored == source or not (_is_file(stored) and _is_file(source)):
@@ -225,7 +231,9 @@ def repeated(document: Document) -> Unreadable:
 
 def of_another_file(document: Document, stored: str) -> Unreadable:
     """The failure of a document whose doc_id belongs to the file `stored`."""
-    folder = PurePath(document.source.removesuffix(document.doc_id)).name
+    file = file_of(document.source, document.doc_id)
+    own_id = document.doc_id if file == document.source else document.doc_id.rpartition("#")[0]
+    folder = PurePath(file.removesuffix(own_id)).name
     return Unreadable(
         document.source,
         f"doc_id {document.doc_id!r} belongs to another file, {stored}, which stays indexed; keep both with "
@@ -436,8 +444,9 @@ def _read(requests: Sequence[ReadRequest], reader: DocumentReader, ids: FileIds)
         yield from reader.read(requests)
         return
     for is_lines, group in groupby(requests, key=lambda request: is_json_lines(request.source)):
-        documents = reader.read(group)
-        yield from with_prefix(prefix, documents) if is_lines else documents
+        if is_lines:
+            group = (replace(request, doc_id=(request.doc_id or "").removeprefix(prefix)) for request in group)
+        yield from with_prefix(prefix, reader.read(group)) if is_lines else reader.read(group)
 
 
 def _unchanged_scans(index: Path, requests: Sequence[ReadRequest], languages: str | None) -> Iterator[Document]:

@@ -24,7 +24,7 @@ from engine.store.checks import content_hash
 from engine.store.writer import Indexed, Writer
 from engine.text.document import Document
 from engine.words.counts import WordTables
-from indexer.building.corpus import full_source, is_another_file, is_gone, of_another_file, repeated
+from indexer.building.corpus import file_of, full_source, is_another_file, is_gone, of_another_file, repeated
 from indexer.building.report import Activity, BuildReport
 from indexer.reading.reader import OCR_PAGES
 
@@ -210,12 +210,13 @@ class Pipeline:
             return False
         if there is None:
             return True
-        is_another = is_another_file(there.source, document.source)
+        files = [file_of(source, document.doc_id) for source in (there.source, document.source)]
+        is_another = is_another_file(*files)
         if there.content_hash != content_hash(document):
             if is_another and not self._replace_files:
-                self._fail(of_another_file(document, there.source))
+                self._fail(of_another_file(document, files[0]))
                 return False
-            if is_gone(there.source, document.source):
+            if is_gone(*files):
                 self._moved.append((there.source, document.source))
             return True
         self._seen.add(there.id)
@@ -254,6 +255,7 @@ class Pipeline:
         for document in documents:
             self.report.doubt(document)
             self.report.n_recognised += OCR_PAGES in document.metadata
+            self.report.n_numbered += document.doc_id.endswith(f"#{document.source.rpartition(':')[2]}")
             self.report.n_sections_merged += sum(section.n_merged - 1 for section in document.sections)
             self.report.n_sections_cut += sum(section.n_parts > 1 for section in document.sections)
 

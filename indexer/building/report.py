@@ -43,6 +43,7 @@ class BuildReport:
     generation_seconds: float = 0.0
     disk_bytes: int = 0  # of the index folder afterwards; 0 if not measured
     n_recognised: int = 0  # documents with pages that were read by OCR
+    n_numbered: int = 0  # records without an id, named by their place in a file
     n_missing: int = 0  # documents of the index that have no vectors afterwards
     tokens_missing: int = 0  # tokens of those documents, estimated
     failures: list[Unreadable] = field(default_factory=list)

@@ -349,6 +349,9 @@ def print_build(index: Path, report: BuildReport, files: CorpusFiles | None = No
     )
     if report.n_recognised:
         echo(f"{counted(report.n_recognised, 'document')} with pages read by OCR")
+    if report.n_numbered:
+        count = counted(report.n_numbered, "record")
+        echo(f"{count} without an id, named by place in the file: add others at its end, or name a field: --id-field")
     if report.n_missing:
         echo(_missing_line(index, report))
     if report.n_sections_merged or report.n_sections_cut:

@@ -86,7 +86,7 @@ def _answer(waiting: _Results, begun: int, requests: Batch, n_most: int, seconds
     for request in requests:
         results = chain(results_of(request), [FILE_END])
         # Skipping takes time in proportion to the file, so it has no limit.
-        is_skipping = request.n_skipped > 0 and is_json_lines(request.source)
+        is_skipping = request.n_skipped > 0 and request.line is None and is_json_lines(request.source)
         result: Result | None = None
         while result != FILE_END and n_most > 0:
             if not is_skipping:

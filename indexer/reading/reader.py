@@ -68,7 +68,8 @@ def results_of(request: ReadRequest) -> Iterator[Result]:
     if request.line is not None:
         from engine.readers import jsonl
 
-        yield from jsonl.stream(io.BytesIO(request.line), request.source, request.fields)
+        lines = io.BytesIO(request.line)
+        yield from jsonl.stream(lines, request.source, request.fields, request.doc_id or "", request.n_skipped)
     elif is_json_lines(request.source):
         yield from _results_of_lines(request)
     else:
@@ -88,8 +89,8 @@ def _results_of_lines(request: ReadRequest) -> Iterator[Result]:
             if request.n_skipped:
                 n_lines = _skip_results(stream, request.n_skipped)
                 yield n_lines
-            for result in jsonl.stream(stream, source, request.fields):
-                yield _moved(result, n_lines) if n_lines else result
+            doc_id = request.doc_id or _file_id(source)
+            yield from jsonl.stream(stream, source, request.fields, doc_id, n_lines)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         yield Unreadable(source, f"it is not a whole gzip file ({error}); pack it again", _file_id(source))
     except OSError as error:
@@ -100,20 +101,16 @@ def _file_id(source: str) -> str:
     return without_gz(PurePath(source).name)
 
 
-def _moved(result: Document | Unreadable, n_lines: int) -> Document | Unreadable:
-    """The result with the line number that it has in the whole file."""
-    file, _, number = result.source.rpartition(":")
-    return replace(result, source=f"{file}:{int(number) + n_lines}")
-
-
 def _skip_results(stream: io.BufferedReader, n_results: int) -> int:
-    """Skip `n_results` lines that are not blank, and the blank lines between them; returns the number of lines.
+    """Skip `n_results` lines with records, and the lines between them; returns the number of lines.
 
     Each line is read in parts, so that a long line needs little memory.
     """
+    from engine.readers.jsonl import ACTION
+
     n_lines = 0
     while n_results and (part := stream.readline(_PART_BYTES)):
-        is_blank = not part.strip()
+        is_blank = not part.strip() or ACTION.match(part) is not None
         while not part.endswith(b"\n") and (part := stream.readline(_PART_BYTES)):
             is_blank = is_blank and not part.strip()
         n_lines += 1

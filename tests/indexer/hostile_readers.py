@@ -7,12 +7,12 @@ import itertools
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from engine.readers import Unreadable, jsonl, reader, text
-from engine.readers.fields import Fields
 from engine.text.document import Document
 from indexer.reading import process as reading_process
 
@@ -111,13 +111,13 @@ FORMATS = MappingProxyType(dict(reader.FORMATS) | {suffix: reader.Format(suffix,
 _read_line = jsonl._read_line
 
 
-def _read_harmful_line(line: bytes, place: str, fields: Fields, encoding: str) -> Document | Unreadable:
+def _read_harmful_line(line: bytes, place: str, *arguments: Any) -> Iterator[Document | Unreadable]:  # noqa: ANN401
     for suffix, harm in HARM.items():
         if (MARK + suffix).encode() in line:
             harm()
     if (MARK + ".once").encode() in line:
         _die_once(place)
-    return _read_line(line, place, fields, encoding)
+    return _read_line(line, place, *arguments)
 
 
 def serve(fd: int, begun: int, seconds: float, memory_bytes: int) -> None:

@@ -1,5 +1,6 @@
 """Which doc_id a file gets, and what happens to files that would share one."""
 
+import json
 from contextlib import closing
 from pathlib import Path
 
@@ -50,6 +51,24 @@ def test_a_file_of_another_folder_never_replaces_one_of_the_same_name(tmp_path: 
         )
     ]
     assert held(tmp_path) == {"x.txt": "2021/x.txt", "y.txt": "2022/y.txt"}
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.json"])
+def test_records_without_an_id_are_named_by_file_and_place(tmp_path: Path, name: str) -> None:
+    for year, animal in (("2021", "foxes"), ("2022", "dogs")):
+        (tmp_path / year).mkdir()
+        records = [json.dumps({"text": f"{animal} and {place}"}) for place in ("rivers", "houses")]
+        (tmp_path / year / name).write_text("\n".join(records) if name == "x.jsonl" else f"[{','.join(records)}]")
+    assert (index(tmp_path, "2021").n_numbered, held(tmp_path).keys()) == (2, {f"{name}#1", f"{name}#2"})
+    assert index(tmp_path, "2021").n_unchanged == 2
+    failures = index(tmp_path, "2022").failures
+    assert [failure.reason.partition(";")[0] for failure in failures] == [
+        f"doc_id '{name}#{number}' belongs to another file, {tmp_path}/2021/{name}, which stays indexed"
+        for number in (1, 2)
+    ]
+    assert "with --id-prefix 2022/ (" in failures[0].reason
+    index(tmp_path, "2022", prefix="2022/")
+    assert held(tmp_path).keys() == {f"{prefix}{name}#{number}" for prefix in ("", "2022/") for number in (1, 2)}
 
 
 @pytest.mark.slow

@@ -287,11 +287,13 @@ def test_the_process_imports_neither_torch_nor_faiss() -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_rest_of_a_file_has_the_line_numbers_of_the_file(tmp_path: Path, packed: bool) -> None:
-    content = ("\n" + lines("one", "two") + " \n\n{oops\n" + lines("long " * 40_000, "last")).encode()
+    bulk = '{"index": {"_index": "i"}}\n{"text": "no id"}\n'
+    content = ("\n" + lines("one", "two") + " \n\n{oops\n" + bulk + lines("long " * 40_000, "last")).encode()
     file = tmp_path / ("x.jsonl.gz" if packed else "x.jsonl")
     file.write_bytes(gzip.compress(content) if packed else content)
     expected = list(read_file(file))
-    assert [one.source.rpartition(":")[2] for one in expected] == ["2", "3", "6", "7", "8"]
+    assert [one.source.rpartition(":")[2] for one in expected] == ["2", "3", "6", "8", "9", "10"]
+    assert [one.doc_id for one in expected][3] == f"{file.name.removesuffix('.gz')}#8"
     for n_skipped in range(len(expected) + 1):
         results = results_of(ReadRequest(str(file), n_skipped=n_skipped))
         assert [result for result in results if not isinstance(result, int)] == expected[n_skipped:]

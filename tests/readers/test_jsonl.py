@@ -138,11 +138,37 @@ def test_a_json_file_is_one_document() -> None:
         ('{"a": {"_id": "own", "text": "A gate."}, "b": {"text": "A pump."}}', ["own", "b"]),
         ('{"abstract": {"text": "A gate."}, "body": {"text": "A pump."}}', []),
         ('{"title": "Gate", "metadata": {"text": "of oak"}, "text": "A gate."}', []),
+        ('{"query": {"pages": {"7": {"extract": "A gate."}, "8": {"extract": "A pump."}}}}', ["7", "8"]),
+        ('{"docstore/metadata": {"n": {"doc_hash": "ab"}}, "docstore/data": {"n": {"__data__": {"id_": "n", "text": '
+         '"A gate."}, "__type__": "1"}, "m": {"__data__": {"text": "A pump."}, "__type__": "1"}}}', ["n", "m"]),
+        ('{"ids": ["a", "b"], "documents": ["A gate.", "A pump."], "metadatas": [null, null], "embeddings": null}',
+         ["a", "b"]),
+        ('{"title": {"0": "Gate", "1": "Pump"}, "text": {"0": "A gate.", "1": "A pump."}}', ["1", "2"]),
+        ('{"title": ["Gate", "Pump"], "text": ["A gate.", "A pump."]}', ["1", "2"]),
     ],
-)
+)  # fmt: skip
 def test_an_object_of_records_is_several_documents(source: str, ids: list[str]) -> None:
     documents = list(read_bytes(source.encode(), "a.json"))
     assert [document.doc_id for document in documents] == ([f"a.json#{own_id}" for own_id in ids] or ["a.json"])
+
+
+def test_lines_without_an_id_are_named_by_their_numbers_and_those_of_a_bulk_file_by_its_actions() -> None:
+    lines = [
+        '{"text": "A."}',
+        "",
+        '{"id": "x", "text": "B."}',
+        '{"index": {"_index": "i", "_id": "7"}}',
+        '{"text": "C."}',
+    ]
+    lines += [
+        '{"delete": {"_id": 9}}',
+        '{"create": {}}',
+        '{"text": "D.", "user_id": 5}',
+        '{"index": {"text": "E."}}',
+        '{"id": "y"}',
+    ]
+    found = read_bytes("\n".join(lines).encode(), "a.jsonl")
+    assert [one.doc_id for one in found] == ["a.jsonl#1", "x", "7", "a.jsonl#8", "a.jsonl#9", "y"]
 
 
 @pytest.mark.parametrize("blank", [b"\n", b" \r\n"])

@@ -97,6 +97,13 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
          "Oak v. Elm Vane It is void.^1 It ends. A note.", {"left_out_running_heads": 1}),
         ({"abstract": "<jats:title>Abstract</jats:title><jats:sec><jats:title>One</jats:title><jats:p>H<jats:sub>2"
           "</jats:sub>O fell.</jats:p></jats:sec>"}, "Abstract One H2O fell.", {}),
+        ({"title": "T", "full_text": {"section_name": ["Aim", "End"], "paragraphs": [["One.", "Two."], ["Three."]]}},
+         "T Aim One. Two. End Three.", {}),
+        ({"summary": ["An aim."], "report": {"section_title": "", "paragraphs": [], "subsections": [
+            {"section_title": "Aim", "paragraphs": ["One."]}]}}, "Summary An aim. Aim One.", {}),
+        ({"title_t": "T", "body_txt_en": "One."}, "T One.", {}),
+        ({"lc": 1, "type": "constructor", "id": ["langchain", "Document"], "kwargs": {"page_content": "One.",
+            "metadata": {"page": 1}}}, "One.", {"page": 1}),
         ({"summary": "An aim.", "full_report": _PROSE, "license": _PROSE},
          f"Summary An aim. Full report {_PROSE.strip()}", {"license": _PROSE}),
         ({"text": "One.", "authors": "A. Vane, R. Okabe, et al."}, "One.", {"authors": ["A. Vane", "R. Okabe"]}),

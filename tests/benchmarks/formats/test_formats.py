@@ -123,7 +123,7 @@ def test_judgments_are_read_below_their_header(tmp_path: Path) -> None:
         (beir.read_qrels, HEADER + "q1\td1\thigh\n", ":2 has the score 'high'; it must be a whole number"),
         (beir.read_qrels, HEADER + "q1\td1\t1\nq1\td1\t2\n", ":3 judges 'd1' for query 'q1' as 2, an earlier line"),
         (lambda path: [*read_lines(path)], "good\nb\udcffd\n", r":2 is not UTF-8 \(byte 1\)"),
-        (lambda path: [*read_texts(path)], '{"_id": "a", "text": "x"}\n{"text": "y"}\n', ":2: the record has no id"),
+        (lambda path: [*read_texts(path)], '{"_id": "a", "text": "x"}\n{"text": "y"}\n', ':2: it has no field "_id"'),
     ],
 )
 def test_the_error_for_a_damaged_line_names_it(
