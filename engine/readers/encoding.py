@@ -34,7 +34,7 @@ _MARKS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
 _GUESSES = [
     "cp1252", "cp1250", "iso8859_2", "cp1251", "iso8859_5", "iso8859_7", "iso8859_9", "cp1257", "iso8859_15", "cp1253",
     "cp1254", "cp1255", "cp1256", "koi8_u", "cp866", "cp874", "cp437", "mac_roman", "cp932", "euc_jp", "gb18030",
-    "big5", "euc_kr",
+    "big5", "euc_kr", "cp850", "cp852",
 ]  # fmt: skip
 _CONTROLS = bytes(sorted({*range(32), 127} - set(b"\t\n\v\f\r\b\x1b\x1a")))
 _HIGH = bytes(range(128, 256))
@@ -42,10 +42,10 @@ _SAMPLE_BYTES = 64 * 1024
 _GOOD_FOR_BAD = 10  # valid non-ASCII characters that make up for a damaged one
 _LEAST_HIGH = 4  # bytes that are not ASCII; fewer are strays
 _LATIN_LETTERS = 2  # bytes for one that is not ASCII, at least, in text of Latin letters
-_SINGLE_BYTE = ("cp1252", "cp1250", "iso8859_2", "cp1254", "mac_roman", "iso8859_15")
+_SINGLE_BYTE = ("cp1252", "cp1250", "iso8859_2", "cp1254", "mac_roman", "iso8859_15", "cp850", "cp852")
 _ODD = regex(
-    "[\x80-\x9f\ufffd\u02c7\u02d8-\u02dd]|[\u00a2-\u00a6\u00a8-\u00aa\u00ac-\u00af\u00b1-\u00b4\u00b6-\u00ba\u00bc-\u00be\u00d7\u00f7](?=[a-z])"
-    "|(?<=[a-z\u00df-\u017f])[\u00a1\u00a7\u00b6\u00bf\u00a6]|[a-z][\u2020-\u2022\u2030\u02c6\u02dc\u2039][a-z]"
+    "[\x80-\x9f\ufffd\u02c7\u02d8-\u02dd\u2500-\u259f]|[\u00a2-\u00a6\u00a8-\u00aa\u00ac-\u00af\u00b1-\u00b4\u00b6-\u00ba\u00bc-\u00be\u00d7\u00f7](?=[a-z])"
+    "|(?<=[a-z\u00df-\u017f])[\u00a1\u00a7\u00b6\u00bf\u00a6]|[a-z][\u201a\u201e\u2020-\u2022\u2030\u02c6\u02dc\u2039][a-z]"
 )
 _THORN, _TURKISH, _ICELANDIC = (
     regex("[\u00fd\u00fe\u00f0\u00dd\u00de\u00d0]"),
@@ -63,6 +63,7 @@ _NOT_LETTERS = bytes(range(128)) + "€‚„…†‡‹‘’“”•–—�
 _BALTIC = [letters.encode("cp1257") for letters in ("ąčęėįšųūž", "āčēģīķļņšūž", "äõöüšž")]
 _SH_AND_ZH, _WITH_U_OGONEK = frozenset("šž".encode("cp1257")), frozenset("ąčėįū".encode("cp1257"))
 _U_OGONEK, _SHARE_OWN = "ų".encode("cp1257")[0], 0.97
+_LEAST_PAIRS, _SHARE_KANA = 6, 0.2
 _FEW = 200  # with fewer non-ASCII bytes, statistics are noise
 
 
@@ -98,6 +99,8 @@ def _attempts(data: bytes, declared: str | None) -> Iterator[str | None]:
         yield _try(data, "utf-8")
         yield _nearly_utf8(data)
     yield _try(data, declared)
+    if b"\x1b$" in data:
+        yield _try(data, "iso2022_jp")
     yield _try(data, "ascii")
     if len(data) - len(data.translate(None, _HIGH)) <= len(data) // 100:
         yield data.decode(_single_byte(_sample_of(data)), "replace")
@@ -156,6 +159,8 @@ def _guess(data: bytes) -> str | None:
         return None
     if _is_hebrew(sample):
         return "cp1255"
+    if (east_asian := _east_asian(sample)) is not None:
+        return east_asian
     single = _single_byte(sample)
     n_high = len(sample) - len(sample.translate(None, _HIGH))
     if _is_western(sample) or (single != "cp1252" and n_high * _LATIN_LETTERS < len(sample)):
@@ -164,6 +169,18 @@ def _guess(data: bytes) -> str | None:
 
     best = from_bytes(sample, cp_isolation=_GUESSES).best()
     return best.encoding if best else None
+
+
+def _east_asian(sample: bytes) -> str | None:
+    """EUC, if all bytes that are not ASCII are pairs, of kana or of Hangul; statistics confuse the two and Thai."""
+    leads = Counter(pair[0] for pair in re.findall(rb"[\xa1-\xfe]{2}", sample))
+    n_high = len(sample) - len(sample.translate(None, _HIGH))
+    if n_high - 2 * leads.total() > 1 or leads.total() < _LEAST_PAIRS:
+        return None
+    if sum(leads[lead] for lead in b"\xa4\xa5") > _SHARE_KANA * leads.total():
+        return "euc_jp"
+    n_letters = sum(count for lead, count in leads.items() if lead > 0xA3)
+    return "euc_kr" if sum(leads[lead] for lead in range(0xB0, 0xC9)) > _SHARE_OWN * n_letters else None
 
 
 def _sample_of(data: bytes) -> bytes:

@@ -161,10 +161,16 @@ def test_text_of_pages_and_bytes_in_text(name: str, data: str, present: Sequence
         ("cp1257", "Šliuzas ant upės yra senas ir gražiai įrengtas žvejų kaime."),
         ("cp1257", "Slūžas uz upes ir vecas, un ūdens tajās ir auksts."),
         ("cp1252", "Það er gömul brú á ánni og þar er mikið vatn."),
+        ("cp850", "Le barrage est très ancien et l'été, la rivière déborde où l'on passe."),
+        ("cp852", "Žluťoučký kůň úpěl ďábelské ódy nad řekou, kde stojí stará věž."),
+        ("euc_jp", "水門は古く、船がそこにある。番人は正午に門を開け、船は川を上っていく。"),
+        ("iso2022_jp", "水門は古く、船がそこにある。番人は正午に門を開け、船は川を上っていく。"),
+        ("euc_kr", "수문은 오래되었고 배가 거기에 있다. 문지기는 정오에 문을 연다."),
+        ("gb18030", "水门很旧，船都停在那里。守门人在中午打开水门，船只沿河而上。"),
     ],
 )
 @pytest.mark.parametrize("n_times", [1, 6])
-def test_short_and_long_texts_in_single_byte_encodings(encoding: str, text: str, n_times: int) -> None:
+def test_short_and_long_texts_in_old_encodings(encoding: str, text: str, n_times: int) -> None:
     assert text in documents_of("a.txt", " ".join([text] * n_times).encode(encoding))[0].text
 
 
