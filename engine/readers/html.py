@@ -96,6 +96,16 @@ _CLEAR = re.compile(r"(?<![\w-])opacity\s*:\s*0(?![\d.]*[1-9])", re.IGNORECASE)
 _HIDDEN_CLASS = re.compile(
     r"(?:^|\s)(?:sr-only|visually-?hidden|screen-?reader(?:-text|-only)?)(?:\s|$)", re.IGNORECASE
 )
+_STATES = frozenset(["style", "hidden", "aria-hidden"])
+# In small letters, what the patterns of `_reason_of_looks` have: begins with a letter, which is found fast.
+_UNUSUAL = re.compile("pag|boilerplate|mw-|print|catlinks|linen|gutter|sr-|hidden|reader|del|stri|stru|line-|diff")
+_LETTERS = etree.XPath(  # with letters of other fonts, or numbers
+    "//*[self::font or self::span or self::a][@style or @face or contains(@class, 'No') or contains(@class, 'num')"
+    " or contains(@class, 'CommentaryLink')]"
+)
+_SHOWN_TEXT = etree.XPath(
+    "//text()[not(ancestor::head or ancestor::script or ancestor::style or ancestor::template)]", smart_strings=False
+)
 _SIDE_NOTE = re.compile(r"(?:^|\s)(?:(?:side|margin|foot)-?note|ltx_note_outer)(?:\s|$)", re.IGNORECASE)
 _NUMBER_CLASS = re.compile(r"(?:^|\s)(?:\w*(?:[a-z\d]No|CommentaryLink)|(?:para|item|list|line)-?num(?:ber)?)(?:\s|$)")
 _LIST_FORM = re.compile(r"list-style(?:-type)?\s*:[^;]*\b((?:lower|upper)-(?:alpha|latin|roman))\b")
@@ -212,9 +222,7 @@ def add_page(
         DocumentError: not decodable, too many elements, or nested too deeply.
     """
     root = _parse(data, blocks)
-    for element in root.iter("head", "script", "style", "template"):
-        blocks.skip(markup.all_text(element))
-    blocks.expect(markup.all_text(root))
+    blocks.expect(" ".join(_SHOWN_TEXT(root)))
     markup.write_formulas(root, blocks)
     for drawing in root.iterfind("body/svg") if is_of_book else ():
         if len(drawing.getparent()) == 1 and next(drawing.iter("text"), None) is not None:  # all of a page
@@ -250,8 +258,8 @@ def add_page(
     return root
 
 
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b\x0e-\x1f]|&#(?:0*(?:[0-8]|11|1[4-9]|2\d|3[01])|[xX]0*(?:[0-8bBeEfF]|1[0-9a-fA-F]));"
+_CONTROL = re.compile(  # begins with a set of characters, which is found fast
+    r"[\x00-\x08\x0b\x0e-\x1f&](?:(?<!&)|#(?<=&#)(?:0*(?:[0-8]|11|1[4-9]|2\d|3[01])|[xX]0*(?:[0-8bBeEfF]|1[0-9a-fA-F]));)"
 )
 
 
@@ -292,8 +300,8 @@ def _without_many_attributes(tag: re.Match[str]) -> str:
 def _apply_styles(root: Element, styles: str) -> None:
     """Write the rules of style sheets for single classes and ids into the elements themselves."""
     rules = {**_rules(styles), **_rules(" ".join(style.text or "" for style in root.iter("style")))}
-    for element in root.iter(etree.Element) if rules else ():
-        names = [("#", element.get("id") or ""), *((".", name) for name in (element.get("class") or "").split())]
+    for element in root.xpath("//*[@class or @id]") if rules else ():
+        names = [f"#{element.get('id')}", *f".{' .'.join((element.get('class') or '').split())}".split()]
         found = [rules[name] for name in names if name in rules]
         looks = [look for tag, look in found if tag in ("", element.tag)]
         if looks:
@@ -301,14 +309,13 @@ def _apply_styles(root: Element, styles: str) -> None:
 
 
 @lru_cache(maxsize=2)  # pages of a book share their style sheets
-def _rules(sheets: str) -> Mapping[tuple[str, str], tuple[str, str]]:
-    """The tag and the style for each class (".", name) and id ("#", name) whose looks matter."""
-    rules: dict[tuple[str, str], tuple[str, str]] = {}
+def _rules(sheets: str) -> Mapping[str, tuple[str, str]]:
+    """The tag and the style for each ".class" and "#id" whose looks matter."""
+    rules: dict[str, tuple[str, str]] = {}
     for match in _RULE.finditer(_AT_RULE.sub(lambda rule: rule.group(1) or "", re.sub(r"/\*.*?(?:\*/|$)", "", sheets))):
-        if _looks(match[2]):
-            for selector in match[1].split(","):
-                if simple := _SELECTOR.match(selector):
-                    rules[simple[2], simple[3]] = (simple[1].lower(), match[2])
+        selectors = [*filter(None, map(_SELECTOR.match, match[1].split(",")))]
+        if selectors and _looks(match[2]):
+            rules |= {f"{simple[2]}{simple[3]}": (simple[1].lower(), match[2]) for simple in selectors}
     return MappingProxyType(rules)
 
 
@@ -331,7 +338,7 @@ def _looks(style: str) -> bool:
 
 def _move_notes(root: Element) -> None:
     """Put notes inside of a sentence behind its paragraph, and those in the footer of the page before it."""
-    for span in [one for one in root.iter("span", "small") if _SIDE_NOTE.search(one.get("class") or "")]:
+    for span in [one for one in root.xpath("//span[@class] | //small[@class]") if _SIDE_NOTE.search(one.get("class"))]:
         if markup.n_words(span) > 1:
             span.tag = "aside"
     markup.lift(root, frozenset(["aside"]), frozenset(["p", "li", *_HEADINGS]))
@@ -349,7 +356,7 @@ def _move_notes(root: Element) -> None:
 
 def _mend_letters(root: Element, blocks: Blocks) -> None:
     """Write letters of the font Symbol as what they show, initials into their words, and blanks behind numbers."""
-    for element in root.iter("font", "span", "a"):
+    for element in _LETTERS(root):
         if _NUMBER_CLASS.search(element.get("class") or "") and (element.tail or "0")[0].isalnum():
             element.tail = f" {element.tail or ''}"
         look = _FONT.search(element.get("style") or "")
@@ -359,8 +366,11 @@ def _mend_letters(root: Element, blocks: Blocks) -> None:
             blocks.skip(text)
             element.text = shown
     for element in root.iter("div"):
-        place, letter = element.getnext(), (element.text or "").strip()
-        if len(element) or len(letter) != 1 or not letter.isupper() or place is None or place.tag != "p":
+        letter = (element.text or "").strip()
+        if len(letter) != 1 or not letter.isupper() or len(element):
+            continue
+        place = element.getnext()
+        if place is None or place.tag != "p":
             continue
         if (place.text or "")[:1].islower() and not (element.tail or "").strip():
             place.text, element.text = letter + place.text, ""
@@ -377,7 +387,7 @@ def _set_print(root: Element) -> None:
 
 def _mark_centred(root: Element) -> None:
     """Mark lines in the middle as headings, where they are bold, numbered, in capitals or a part of an opinion."""
-    centred = set(filter(_is_centred, root.iter(etree.Element)))
+    centred = set(filter(_is_centred, root.xpath("//center | //*[@align or @style]")))
     lines: list[tuple[Element, str, bool]] = []
     for element in root.iter(*_LINES) if centred else ():
         if any(child.tag in _BLOCKS for child in element) or not (text := _opening(element)):
@@ -398,6 +408,9 @@ def _mark_centred(root: Element) -> None:
 def _mark_items(root: Element) -> None:
     """Mark bold lines, and tables of a line, that are the parts and items of a filing: "Item 1A. Risk Factors"."""
     for element in root.iter("p", "div", "table"):
+        first = next(filter(str.strip, element.itertext(etree.Element)), "").lstrip()
+        if first[:1].lower() not in ("i", "p"):
+            continue
         text, is_table = _opening(element), element.tag == "table"
         if not _ITEM.match(text) or len(text) >= MAX_HEADING_CHARS or element.get("role"):
             continue
@@ -531,7 +544,7 @@ def _left_out(element: Element) -> str | None:
     reason = _REASONS.get(tag) or _ROLES.get(element.get("role") or "")
     if element.get("role") == "doc-backlink" and _NOTE_LINK.match(words(element)):
         return None  # the number of a note
-    if reason is not None or not (element.attrib or tag in _FRAMES or tag == "dialog"):
+    if reason is not None or not (element.keys() or tag in _FRAMES or tag == "dialog"):
         return reason
     if tag == "input":
         return "" if element.get("type") in ("hidden", "submit", "reset") else reasons.FORM
@@ -562,6 +575,9 @@ def _initial(picture: Element) -> str:
 
 def _reason_of_looks(element: Element, names: str) -> str | None:
     """The reason to leave out an element by its class, its style and its state; None for none."""
+    is_usual = _STATES.isdisjoint(element.keys()) and element.tag != "dialog"
+    if is_usual and not _UNUSUAL.search(f"{element.tag} {' '.join(element.values())}".lower()):
+        return None
     roles = " ".join(value for name, value in element.items() if name.endswith(("role", "type")))
     is_break = _PAGE_BREAK.search(roles)
     is_page = is_break or (

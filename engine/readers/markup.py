@@ -96,14 +96,12 @@ def write_formulas(root: Element, blocks: Blocks) -> None:
         blocks.skip(match.group() if shown else "")
         return shown or match.group()
 
-    for element in root.iter(etree.Element):
-        for place, owner in (("text", element), ("tail", element.getparent())):
-            text = getattr(element, place) or ""
-            if owner is None or not ("\\(" in text or "\\[" in text or "$" in text):
-                continue
-            if not any(local_name(one) in _NO_TEX for one in (owner, *owner.iterancestors(etree.Element))):
-                text = _IN_TEXT.sub(written, text)
-                setattr(element, place, _IN_DOLLARS.sub(written_alone, text) if "$" in text else text)
+    found = root.xpath("//text()[contains(., '$') or contains(., '\\(') or contains(., '\\[')]")
+    for element, place in dict.fromkeys((one.getparent(), "tail" if one.is_tail else "text") for one in found):
+        owner = element if place == "text" else element.getparent()
+        if not any(local_name(one) in _NO_TEX for one in (owner, *owner.iterancestors(etree.Element))):
+            text = _IN_TEXT.sub(written, getattr(element, place))
+            setattr(element, place, _IN_DOLLARS.sub(written_alone, text) if "$" in text else text)
 
 
 _TOKENS = frozenset(["mi", "mn", "mo", "ms", "mtext", "ci", "cn"])
@@ -200,7 +198,9 @@ def write(root: Element, grammar: Grammar, blocks: Blocks) -> None:
 
 def signs(text: str, font: str) -> str:
     """Characters of Symbol or Wingdings as what these fonts show; others, and those without a character, are left."""
-    shown = _SIGNS.get(font.strip("'\"").lower(), {})
+    shown = _SIGNS.get(font.strip("'\"").lower())
+    if not shown:
+        return text
     return "".join(shown.get(ord(one) & 0xFF if 0xF000 <= ord(one) < 0xF100 else ord(one), one) for one in text)
 
 
@@ -254,7 +254,7 @@ def leave_outside(
 
 def lift(root: Element, tags: frozenset[str], paragraphs: frozenset[str]) -> None:
     """Move notes and floats that interrupt a paragraph behind it, so that its sentences stay whole."""
-    for element in reversed([one for one in root.iter(etree.Element) if local_name(one) in tags]):
+    for element in reversed([*root.iter(*(f"{{*}}{tag}" for tag in tags))]):
         above = [one for one in element.iterancestors() if local_name(one) in paragraphs]
         paragraph = above[-1] if above else None
         if paragraph is None or paragraph.getparent() is None or any(local_name(one) in tags for one in above):
@@ -312,7 +312,7 @@ class _Walk:
         self._verbatim = 0
         self._is_apart = False  # whether the next text does not continue the word before it
         self._numbers: dict[Element, int] = {}  # of the next items of ordered lists
-        self._raised: list[int] = []  # where superscripts begin in the buffer
+        self._raised: list[tuple[Element, int]] = []  # superscripts, and where they begin in the buffer
         self._sections: list[tuple[str, int] | None] = []  # title and level of the open sections
 
     def through(self, root: Element) -> None:
@@ -340,7 +340,7 @@ class _Walk:
     def _is_left_out(self, node: Element) -> bool:
         """Whether a node is left out, which is counted: elements of some kinds, and words of the others."""
         reason = self._grammar.left_out(node)
-        if reason is None and any(name in _LOOKS and _IS_DELETED.search(value) for name, value in node.items()):
+        if reason is None and any(_IS_DELETED.search(node.get(name)) for name in _LOOKS.intersection(node.keys())):
             reason = DELETED
         elif reason is None and node.tag == _INCLUDE and not len(node):
             reason = FILES
@@ -405,7 +405,7 @@ class _Walk:
             self._verbatim += tag in grammar.verbatim
             self._pin = grammar.pin(node) or self._pin
         elif grammar.is_raised(node):
-            self._raised.append(len(self._buffer))
+            self._raised.append((node, len(self._buffer)))
         elif tag in grammar.words:
             self._is_apart = True
 
@@ -443,8 +443,8 @@ class _Walk:
                 self._prefix = ""
         elif tag in grammar.words:
             self._is_apart = not node.tail  # letters behind it are of the same word: "Wien" and "s"
-        elif grammar.is_raised(node):
-            self._end_raised(node)
+        elif self._raised and node is self._raised[-1][0]:
+            self._end_raised(*self._raised.pop())
         if tag in grammar.sections:
             self._end_section()
 
@@ -459,8 +459,7 @@ class _Walk:
         text = "".join(self._buffer).rstrip()
         self._buffer = [text[:-1] if text.endswith(("-", "\u00ad", "¬", "\u2010")) else text]
 
-    def _end_raised(self, node: Element) -> None:
-        start = self._raised.pop() if self._raised else len(self._buffer)
+    def _end_raised(self, node: Element, start: int) -> None:
         text = "".join(self._buffer[start:])
         if text.strip():
             before = "".join(self._buffer[max(0, start - 24) : start])[-24:]

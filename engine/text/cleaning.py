@@ -38,7 +38,7 @@ def clean(text: str) -> str:
 
 def printable(text: str) -> str:
     """Replace NUL and lone surrogates by U+FFFD; the length does not change."""
-    return _FORBIDDEN.sub("\ufffd", text)
+    return text.replace("\0", "\ufffd") if text.isascii() else _FORBIDDEN.sub("\ufffd", text)
 
 
 def one_line(text: str) -> str:
@@ -304,7 +304,9 @@ _ENCODED = regex(
     re.MULTILINE,
 )
 _LEAST_ENCODED = 60  # characters of a line of encoded bytes
-_HAS_LONG = regex(r"(?:(?!\S{30}).{30})*+\S{30}", re.DOTALL)  # by steps of half the least length: fast
+_HAS_LONG = regex(  # by steps of half the least length: fast
+    r"(?:(?![A-Za-z0-9+/]{30}).{30})*+[A-Za-z0-9+/]{30}", re.DOTALL
+)
 _RUN = regex(r"[A-Za-z0-9+/]{120}")
 _LINE_OF_BYTES, _LEAST_LINES = regex(rf"[A-Za-z0-9+/]{{{_LEAST_ENCODED},76}}={{0,2}}"), 4
 _HEX = regex(r"(?=\d*[A-Fa-f])[\dA-Fa-f]+")
