@@ -18,8 +18,9 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import fields
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -419,12 +420,16 @@ def text_rows(documents: Iterable[tuple[int, Document]]) -> Iterator[dict[str, A
         yield {"document_id": document_id, "deflated": zlib.compress(document.text.encode(), 1)}
 
 
+_SECTION = tuple(field.name for field in fields(Section))
+_of_section = attrgetter(*_SECTION)
+
+
 def section_rows(documents: Iterable[tuple[int, Document]]) -> Iterator[dict[str, Any]]:
     """Rows of the sections of documents with their catalog ids."""
     for document_id, document in documents:
         for position, section in enumerate(document.sections):
-            values = {**asdict(section), "path": list(section.path)}
-            yield {"document_id": document_id, "position": position, **values}
+            values = zip(_SECTION, _of_section(section), strict=True)
+            yield {"document_id": document_id, "position": position, **dict(values)}
 
 
 def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[int]) -> None:

@@ -323,17 +323,23 @@ class PackedTable(TermCounts):
 
     def terms_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.uint32]:
         """The terms (n,) at some places, of the documents `rows`."""
-        numbers = places - self.starts[rows]  # number of each term in its document
-        highs = _ones(self.highs)[places] - 8 * self.high_starts[rows] - numbers
-        terms = (highs << 24) | (self.middles[places].astype(np.int64) << 16) | self.lows[places]
+        terms = _ones(self.highs)[places]  # one array is reused, as a table has many places
+        terms -= 8 * self.high_starts[rows]
+        terms -= places - self.starts[rows]  # number of each term in its document
+        terms <<= 8
+        terms |= self.middles[places]
+        terms <<= 16
+        terms |= self.lows[places]
         return terms.astype(np.uint32)
 
     def counts_at(self, places: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The counts (n,) at some places, of the documents `rows`; at least 1."""
         ones = self._count_ones
-        before = np.where(places > 0, ones[places - 1], -1)
+        counts = ones[places - 1]
+        counts[places == 0] = -1
         # The bits of a document begin at a new byte, so zeros can follow the last 1 of the document before.
-        return ones[places] - np.maximum(before, 8 * self.count_starts[rows] - 1)
+        np.maximum(counts, 8 * self.count_starts[rows] - 1, out=counts)
+        return np.subtract(ones[places], counts, out=counts)
 
     @cached_property
     def high_starts(self) -> Starts:

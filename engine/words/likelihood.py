@@ -27,7 +27,8 @@ distinct terms of all queries, M their places in the table.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +110,7 @@ def _summed(terms: NDArray[np.uint32], counts: NDArray[np.int64]) -> tuple[NDArr
 ALPHA = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QueryTerms:
     """The terms of one kind of a query, weighted."""
 
@@ -117,13 +118,13 @@ class QueryTerms:
     weights: NDArray[np.float64]  # (Q,) a_t over the norm: the score is sum_t weights_t b_t(d)
     rates: NDArray[np.float64]  # (Q,) alpha / p(t)
     counts: NDArray[np.float64] | None = None  # (Q,) tf_q(t), where b_t(d) is the share of them that d has
-    # A lookup in a small table saves the search for most terms, and finds the place of the others among the Q.
-    is_first: NDArray[np.bool_] = field(init=False, repr=False, compare=False)  # (2 ** 16,) whether a term has the bits
-    first: NDArray[np.int32] = field(init=False, repr=False, compare=False)  # (2 ** 16,) place by low bits, -1 for none
-    following: NDArray[np.int32] = field(init=False, repr=False, compare=False)  # (Q,) next of the same low bits, or -1
 
-    def __post_init__(self) -> None:
-        """Chain the places of terms that have the same low bits."""
+    @cached_property
+    def lookup(self) -> tuple[NDArray[np.bool_], NDArray[np.int32], NDArray[np.int32]]:
+        """By low bits (2 ** 16,) whether a term has them, and the place of the first, or -1; (Q,) the next, or -1.
+
+        A lookup in a small table saves the search for most terms, and finds the place of the others among the Q.
+        """
         lows = self.terms.astype(np.uint16)
         order = np.argsort(lows, kind="stable").astype(np.int32)
         is_next = lows[order][1:] == lows[order][:-1]
@@ -131,13 +132,11 @@ class QueryTerms:
         following[order[:-1][is_next]] = order[1:][is_next]
         first = np.full(1 << 16, -1, np.int32)
         first[lows[order[::-1]]] = order[::-1]
-        object.__setattr__(self, "is_first", first >= 0)
-        object.__setattr__(self, "first", first)
-        object.__setattr__(self, "following", following)
+        return first >= 0, first, following
 
     def may_have(self, terms: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Which of some terms (T,) can be among those of the query, few others included."""
-        return self.is_first[terms.astype(np.uint16)]
+        return self.lookup[0][terms.astype(np.uint16)]
 
 
 def query_terms(query: TermTable, statistics: TermStatistics, means: NDArray[np.float64] | None = None) -> QueryTerms:
@@ -178,13 +177,13 @@ def shared_terms(query: QueryTerms, table: TermCounts | KeptTable) -> SharedTerm
     """Every term that the query shares with a document."""
     if isinstance(table, KeptTable):
         return _left_terms(query, table)
-    lows = table.low_bits()
-    places = np.flatnonzero(query.is_first[lows])
-    documents, at = table.rows_at(places), query.first[lows[places]].astype(np.int64)
+    lows, (is_there, first, following) = table.low_bits(), query.lookup
+    places = np.flatnonzero(is_there[lows])
+    documents, at = table.rows_at(places), first[lows[places]].astype(np.int64)
     terms = table.terms_at(places, documents)
     others = np.flatnonzero(query.terms[at] != terms)
     while len(others):
-        at[others] = query.following[at[others]]
+        at[others] = following[at[others]]
         others = others[at[others] >= 0]
         others = others[query.terms[at[others]] != terms[others]]
     stands = at >= 0
@@ -296,8 +295,10 @@ def inverted(table: TermCounts) -> InvertedTable | None:
     places = np.arange(n_places)
     documents = table.rows_at(places)
     counts = table.counts_at(places, documents).astype(np.uint16)
-    keys = table.terms_at(places, documents).astype(np.int64) << _PLACE_BITS
+    keys = table.terms_at(places, documents).astype(np.int64)
+    keys <<= _PLACE_BITS
     keys |= places
+    documents = documents.astype(np.int32)
     keys.sort()
     places = keys & ((1 << _PLACE_BITS) - 1)
     keys >>= _PLACE_BITS
@@ -305,7 +306,7 @@ def inverted(table: TermCounts) -> InvertedTable | None:
     return InvertedTable(
         keys[starts].astype(np.uint32),
         np.append(starts, n_places),
-        documents.astype(np.int32)[places],
+        documents[places],
         counts[places],
         table.lengths(),
     )

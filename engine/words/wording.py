@@ -208,7 +208,8 @@ _MEMORY = regex(
 )
 _FEWEST_MEMORIES = 3  # kinds of memory that a sentence lists
 _COUNTED_WORD = regex(rf"[{UNSPACED}]{{1,2}}|[^\W\d_{UNSPACED}]+")
-_LETTERS = bytes(chr(code).isalpha() for code in range(128)).ljust(256, b"\0")
+_LETTERS = bytes(ord(chr(code).lower()) if chr(code).isalpha() else 32 for code in range(128)).ljust(256)
+_BORDERS = np.arange(1, 16, dtype=np.uint64) << np.uint64(60)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -243,9 +244,25 @@ def hollow_phrases(text: str) -> NDArray[np.int64]:
 
 def common_sentences(texts: Iterable[str]) -> NDArray[np.uint64]:
     """The keys of sentences that more than `MOST_DOCUMENTS` of the texts have, rising."""
-    keys = [np.unique(np.array([key for _, key in _sentences(text)], np.uint64)) for text in texts]
-    found, counts = np.unique(np.concatenate(keys) if keys else np.empty(0, np.uint64), return_counts=True)
-    return found[counts > MOST_DOCUMENTS]
+    keys = [_rising(np.array([key for _, key in _sentences(text)], np.uint64)) for text in texts]
+    return _frequent(keys, MOST_DOCUMENTS + 1)[0]
+
+
+def _rising(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return np.unique(keys, return_counts=True)[0]  # without counts it hashes before it sorts, which takes longer
+
+
+def _frequent(keys: Sequence[NDArray[np.uint64]], least: float) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """The keys that at least so many documents have, rising, and their numbers of documents; keys of each are rising.
+
+    A part of the range of keys is counted at a time, since all keys take much memory.
+    """
+    found, counts = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    for part in zip(*(np.split(of_one, np.searchsorted(of_one, _BORDERS)) for of_one in keys), strict=True):
+        distinct, numbers = np.unique(np.concatenate(part), return_counts=True)
+        found.append(distinct[numbers >= least])
+        counts.append(numbers[numbers >= least])
+    return np.concatenate(found), np.concatenate(counts)
 
 
 def common_stretches(text: str, common: NDArray[np.uint64]) -> list[Span]:
@@ -282,10 +299,8 @@ def kept_shares(stretches: Sequence[Span], spans: Sequence[Span]) -> NDArray[np.
 
 def stock_wording(texts: Iterable[str]) -> StockWording:
     """The runs of words that at least `FEWEST_WITH_RUN` documents, and a twentieth of all, have."""
-    keys = [np.unique(_runs(_ends(text))[0]) for text in texts]
-    found, counts = np.unique(np.concatenate(keys) if keys else np.empty(0, np.uint64), return_counts=True)
-    is_stock = counts >= max(FEWEST_WITH_RUN, len(keys) / 20)
-    return StockWording(found[is_stock], counts[is_stock], len(keys))
+    keys = [_rising(_runs(_ends(text))[0]) for text in texts]
+    return StockWording(*_frequent(keys, max(FEWEST_WITH_RUN, len(keys) / 20)), len(keys))
 
 
 @lru_cache(maxsize=4)
@@ -330,27 +345,24 @@ def _ends(text: str) -> str:
 
 def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """A key of each run of words, without case and numbers, and where each word starts: (n - RUN + 1,) and (n,)."""
-    spans = _counted_words(text)
-    words = map(text.__getitem__, map(slice, *spans.T.tolist()))
-    hashes = np.fromiter(map(_key, words), np.uint64, len(spans))
-    runs = np.zeros(max(0, len(spans) - RUN + 1), np.uint64)
+    words, starts = _counted_words(text)
+    keys = {word: xxhash.xxh3_64_intdigest(word) for word in set(words)}
+    hashes = np.fromiter(map(keys.__getitem__, words), np.uint64, len(words))
+    runs = np.zeros(max(0, len(words) - RUN + 1), np.uint64)
     with np.errstate(over="ignore"):
         for step in range(RUN):
             runs = runs * _MIX + hashes[step : step + len(runs)]
-    return runs, spans[:, 0]
+    return runs, starts
 
 
-def _counted_words(text: str) -> NDArray[np.int64]:
-    """The spans (n, 2) of the words that `_COUNTED_WORD` finds."""
+def _counted_words(text: str) -> tuple[list[bytes], NDArray[np.int64]]:
+    """The words that `_COUNTED_WORD` finds, in lower case, and where each starts."""
     if not text.isascii():
-        return np.array([word.span() for word in _COUNTED_WORD.finditer(text)], np.int64).reshape(-1, 2)
-    is_letter = np.frombuffer(f" {text} ".encode().translate(_LETTERS), np.uint8)
-    return np.flatnonzero(is_letter[1:] != is_letter[:-1]).reshape(-1, 2)
-
-
-@lru_cache(maxsize=1 << 16)
-def _key(word: str) -> int:
-    return xxhash.xxh3_64_intdigest(word.lower().encode())
+        found = [*_COUNTED_WORD.finditer(text)]
+        return [word[0].lower().encode() for word in found], np.array([word.start() for word in found], np.int64)
+    letters = text.encode().translate(_LETTERS)
+    is_letter = np.frombuffer(b" " + letters, np.uint8) != 32
+    return letters.split(), np.flatnonzero(is_letter[1:] > is_letter[:-1])
 
 
 def _sentences(text: str) -> list[tuple[tuple[int, int], int]]:
