@@ -151,7 +151,7 @@ def _cell(hit: Hit, pairs: Sequence[SectionPair], quotes: Quotes) -> Cell:
         section_label(hit.document, best.target_section),
         pages_label(place_of(hit.document, quote.span)),
         quote,
-        tuple(part.term for part in quotes.listed(best.terms)[:N_WORDS]),
+        tuple(part.term for part in quotes.listed_in(best)[:N_WORDS]),
         best.parts[0].similarity if best.parts else None,
     )
 

@@ -477,7 +477,7 @@ def _share(contribution: float, hit: Hit) -> float:
 def _pair(pair: SectionPair, query: Document, hit: Hit, quotes: Quotes, is_best: bool | None) -> dict[str, Any]:
     """A section pair, with marks if it is the best of its section; None: without quotes."""
     best = pair.parts[0] if pair.parts else None
-    terms = quotes.listed(pair.terms)
+    terms = quotes.listed_in(pair)
     return _part(
         "section_pair",
         pair,

@@ -7,6 +7,7 @@ The sentences are chosen together: the pair with the most shared weight over the
 Of terms beyond the `N_TERMS` strongest of the pair, it is only known that they add no more. Terms without a content
 word count nothing here: words of grammar alone choose no sentence. Pairs of a content word and a word of grammar
 count half.
+Sentences that share none of the words listed first are worth seven tenths, so that a quote shows what the list says.
 A stock sentence of the query is worth a tenth, so that it is quoted only where little else matches. Set phrases of
 patents within other sentences, as "the present invention", count nothing here, and their words are neither marked nor
 listed.
@@ -47,6 +48,8 @@ MOST_CHARACTERS = 1_000  # of a quote; a longer sentence is shown around its mar
 _FEWEST_WORDS = 8  # a shorter sentence is compared as if it had as many
 _FEWEST_CHARACTERS = 40  # of a quote without shared words, where there is a longer sentence
 _OF_STOCK = 0.1  # what a stock sentence is worth
+_OF_UNLISTED = 0.7  # what two sentences are worth that share none of the first listed terms
+_N_LEADING = 5  # of the listed terms, those that a table or a chart shows
 _OF_HALF_GRAMMAR = 0.5  # what a pair of a content word and a word of grammar is worth, as "both texts"
 _SIGNS = regex(r"(?:(?:#{1,6}|[>*+\-•–—|]+|`{3,}\w*)\s+)+")
 _BLANK_LINE = regex(r"\n[ \t]*\n")
@@ -124,6 +127,7 @@ class Quotes:
         self._terms = dict(zip(keys.tolist(), range(len(keys)), strict=True))
         self._is_strong = self._weights >= LEAST_MARKED * float(self._weights.max(initial=0.0))
         self._sides = tuple(_Side(places, keys) for places in hit.places)
+        self._listed: dict[tuple[int, int], list[TermPart]] = {}
 
     def of(self, pair: SectionPair) -> tuple[Quote, Quote]:
         """A sentence of the query and one of the target, of their best passages or, if words add more, sections."""
@@ -133,7 +137,9 @@ class Quotes:
         worth = np.ones(len(parts[0].sizes))
         if self._stock:
             worth[[at for at in range(len(worth)) if self.stock_of(parts[0].span(at))]] = _OF_STOCK
-        common, *chosen = _best_pair(parts[0], parts[1], self._weights_in(pair), worth)
+        leading = np.zeros(len(self._weights), bool)
+        leading[[self._terms[term.key] for term in self.listed_in(pair)[:_N_LEADING]]] = True
+        common, *chosen = _best_pair(parts[0], parts[1], self._weights_in(pair), leading, worth)
         is_marked = np.zeros(len(self._weights), bool)
         is_marked[common] = self._are_marked(pair)[common]
         mine, theirs = (
@@ -165,6 +171,13 @@ class Quotes:
         terms = [self._terms.get(key, -1) for key in keys]
         mine, theirs = (section.places_of(terms) for section in self._sections(pair))
         return mine, theirs
+
+    def listed_in(self, pair: SectionPair) -> list[TermPart]:
+        """The listed terms of a section pair."""
+        sections = pair.query_section, pair.target_section
+        if sections not in self._listed:
+            self._listed[sections] = self.listed(pair.terms)
+        return self._listed[sections]
 
     def listed(self, terms: Iterable[TermPart]) -> list[TermPart]:
         """The strongest terms that show by themselves why two texts match, at most `N_TERMS`.
@@ -351,7 +364,11 @@ def _are_inside(spans: NDArray[np.int32], phrases: NDArray[np.int64]) -> NDArray
 
 
 def _best_pair(
-    mine: _Sentences, theirs: _Sentences, weights: NDArray[np.float64], worth: NDArray[np.float64]
+    mine: _Sentences,
+    theirs: _Sentences,
+    weights: NDArray[np.float64],
+    leading: NDArray[np.bool_],
+    worth: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], int, int]:
     """The terms that the two best sentences have in common, and the places of these sentences."""
     columns = np.zeros(len(weights), np.int64)  # bit 0: in mine; bit 1: in theirs; then the number among common terms
@@ -369,6 +386,8 @@ def _best_pair(
     has = [_incidence(side, columns, len(terms)) for side in (mine, theirs)]
     words = [np.maximum(side.sizes, _FEWEST_WORDS) for side in (mine, theirs)]
     values = (has[0] * worth[:, None] * weights[terms]) @ has[1].T / np.sqrt(words[0][:, None] + words[1])
+    first_listed = leading[terms]
+    values[~(has[0][:, first_listed] @ has[1][:, first_listed].T).astype(bool)] *= _OF_UNLISTED
     first, second = divmod(int(np.argmax(values)), len(theirs.sizes))
     return terms[(has[0][first] * has[1][second]) > 0], first, second
 

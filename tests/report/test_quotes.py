@@ -168,6 +168,20 @@ def test_the_sentence_with_the_words_of_the_pair_is_chosen_before_one_with_the_w
     assert [quote.marked("[", "]") for quote in quotes] == ["We open a [sluice gate].", "They shut the [sluice gate]."]
 
 
+@pytest.mark.parametrize(("weak", "chosen"), [("sluice gate mill", "heron"), ("sluice gate mill weir lock", "sluice")])
+def test_a_listed_word_is_quoted_unless_many_others_are_shared(weak: str, chosen: str) -> None:
+    listed = ["heron", "trout", "otter", "beaver", "lynx", "falcon", "marten", "weasel", "badger", "curlew"]
+    query, target = (
+        " ".join([line.format(word) for line in lines for word in listed] + [f"{lead} {words}."])
+        for lines, lead, words in (
+            (["The {} is old.", "One {} ran.", "I saw a {}."], "Here are", weak),
+            (["My {} is new.", "Some {} sat.", "He is a {}."], "There was", " ".join(weak.split()[::-1])),
+        )
+    )
+    for quote in quotes_of(query, target, "english")[0]:
+        assert chosen in quote.text
+
+
 def test_words_of_grammar_choose_no_sentence() -> None:
     ((query, target),) = quotes_of(
         "However, we also show how. A heron was there.", "However, we also show how. My heron sat.", "english"
