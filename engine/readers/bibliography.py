@@ -1,4 +1,4 @@
-"""Bibliographies (BibTeX, RIS, PubMed, EndNote): each entry is a document, with its abstract and its notes as text.
+"""Bibliographies (BibTeX, RIS, PubMed, EndNote, Web of Science): an entry is a document of its abstract and notes.
 
 Fields that are not named here keep their names, and become metadata.
 """
@@ -34,6 +34,9 @@ _TEXTS = {"abstract": "Abstract", "OAB": "Abstract", "notes": "Notes"}  # with t
 _IDS = ("key", "pmid", "doi")
 _PEOPLE = ("AU", "A1", "FAU", "A2", "ED", "FED", "%A", "%E", "author", "editor")
 _TAG = re.compile(r"(?:([A-Z][A-Z0-9]{1,3}) {0,2}-|(%\S))(?: +(.*)|$)")  # of RIS and PubMed, and of EndNote
+_OF_WOS = {"AF": "FAU", "SO": "JO", "DE": "KW", "ID": "KW", "DI": "DO", "UT": "ID", "PT": "TY"}
+_START_OF_WOS = re.compile(r"\ufeff?(?:FN [^\n]*\nVR |PT [A-Z]\n)")
+_FIELD_OF_WOS = re.compile(r"^([A-Z][A-Z0-9])(?: |$)([^\n]*(?:\n   [^\n]*)*)", re.MULTILINE)
 _BLOCK_TAG = re.compile(r"</?(?:p|h[1-6]|div|span|br|li|[uo]l|jats:[a-z]+)(?:\s[^<>]{0,200})?/?>", re.IGNORECASE)
 _ENTRY = re.compile(r"(?:^|(?<=[})]))[ \t]*@(\w+)\s*[{(]", re.MULTILINE)
 _KEY = re.compile(r"\s*([^\s,={}\"]*)\s*?(?:,|\n)")
@@ -57,10 +60,19 @@ def read_entries(text: str, doc_id: str, source: str) -> Iterator[Document | Unr
     Raises:
         DocumentError: it has none.
     """
+    text = _FIELD_OF_WOS.sub(_as_ris, text) if _START_OF_WOS.match(text) else text
     entries = [*_of_bibtex(text)] or [*_of_tags(text)]
     if not entries:
-        raise DocumentError("it has no entry of BibTeX, RIS, PubMed or EndNote")
+        raise DocumentError("it has no entry of BibTeX, RIS, PubMed, EndNote or Web of Science")
     return several((partial(_document, entry, doc_id, source) for entry in entries), doc_id, source, _IDS)
+
+
+def _as_ris(field: re.Match[str]) -> str:
+    """A field of Web of Science, whose further names stand on lines of their own and other lines are cut."""
+    tag, value = _OF_WOS.get(field[1], field[1]), field[2]
+    lines = [value] if tag not in _PEOPLE else value.split("\n   ")
+    lines = [] if tag in ("FN", "VR", "EF") else lines if tag != "KW" else value.split("; ")
+    return "\n".join(f"{tag}  - {one_line(line)}" for line in lines)
 
 
 _Field = tuple[str, str]  # tag, value

@@ -63,6 +63,7 @@ _RAISED_STYLE = re.compile(
     r"vertical-align\s*:\s*(?:super|text-top)|position\s*:\s*relative\s*;\s*top\s*:\s*-", re.IGNORECASE
 )
 _MOST_PARTS = 50  # of a heading
+_SITE = re.compile(r"\s*[-|\u2013\u2014:\u00b7\u2022]\s")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _LINES = (*_HEADINGS, "p", "div", "center", "li", "blockquote", "pre")
 _RAISED_CLASS = re.compile(r"(?:^|\s)sup(?:er(?:script)?)?(?:\s|$)", re.IGNORECASE)
@@ -86,6 +87,7 @@ _MATH = re.compile(r"\b(?:mwe-math|math|tex|latex|equation|katex)", re.IGNORECAS
 _EDIT_LINKS = re.compile(r"\b(?:mw-(?:editsection|cite-backlink)|noprint|printfooter|catlinks)\b")
 _GUTTER = re.compile(r"(?:^|\s)(?:linenos?|[\w-]*gutter)(?:\s|$)")  # numbers beside lines of code
 _STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page[-_]?(?:number|num|break|no|label)|pagenum)", re.IGNORECASE)
+_PAGE_HEAD = re.compile(r"(?:oj-)?hd-(?:date|lg|ti|oj|coll|uniq|modified)\b")  # of EUR-Lex
 _NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*\u2020\u2021\u00a7a-z])\]?$")
 _HIDDEN = re.compile(
     r"display\s*:\s*none|mso-hide\s*:\s*all|(?<![\w-])visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![\d.]*[1-9])|(?<![\w-])color\s*:\s*"
@@ -133,17 +135,17 @@ def _title(root: Element) -> str:
     """The title of the page, without the name of the site where a heading shows the title alone."""
     fields = {(one.get("name") or "").lower(): one.get("content") or "" for one in root.iterfind(".//head/meta")}
     declared = fields.get("citation_title", fields.get("dc.title", words(root.find(".//head/title"))))
-    if not declared.strip():
-        declared = next((one.get("content") or "" for one in root.iterfind(".//meta[@property='og:title']")), "")
+    social = next((one.get("content") or "" for one in root.iterfind(".//meta[@property='og:title']")), "")
+    declared = declared if declared.strip() else social
     titles = (one for one in root.iter("h1", "p") if one.tag == "h1" or _TITLE.search(one.get("class") or ""))
     shown = markup.rendered(next(titles, None), GRAMMAR)
-    is_without_site = (
-        len(shown) >= 4
-        and declared.startswith(shown)
-        and re.match(r"\s*[-|\u2013\u2014:\u00b7\u2022]\s", declared[len(shown) :])
-    )
-    is_after_site = len(shown) >= 4 and re.search(rf"[]|\u2013\u2014:\u00b7\u2022-]\s+{re.escape(shown)}$", declared)
-    return shown if is_without_site or is_after_site or is_made_up_title(declared) else declared
+    for name in (shown, social):
+        is_without_site = declared.startswith(name) and _SITE.match(declared, len(name))
+        if len(name) >= 4 and (
+            is_without_site or re.search(rf"[]|\u2013\u2014:\u00b7\u2022-]\s+{re.escape(name)}$", declared)
+        ):
+            return name
+    return shown if is_made_up_title(declared) else declared
 
 
 _WIKI_COMMENT = re.compile(r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)")
@@ -424,6 +426,10 @@ def _mark_items(root: Element) -> None:
 
 def _mark_titles(root: Element) -> None:
     """Mark the titles of EUR-Lex, which are paragraphs of a class: "Article 1" and below it what that is about."""
+    for place in root.iterfind(".//h1/..[txt_te]") if next(root.iter("txt_te"), None) is not None else ():
+        number, title = place.find("h1"), place.find("p/strong")
+        if title is not None:  # the number of the act stands above
+            number.tag, title.tag = "p", "h1"
     before: Element | None = None
     for element in list(root.iter("p")):
         kind = _TITLE_CLASS.match(element.get("class") or "")
@@ -584,7 +590,7 @@ def _reason_of_looks(element: Element, names: str) -> str | None:
         _STAR_PAGE.search(f"{element.tag} {names}")
         and (element.tag not in _BLOCKS or markup.words(element).strip("[]()- ").isdigit())
     )
-    if is_page and markup.n_words(element) <= 3:
+    if (is_page and markup.n_words(element) <= 3) or _PAGE_HEAD.match(names):
         return reasons.RUNNING_HEADS
     if "pg-boilerplate" in names:  # of Project Gutenberg
         return reasons.PAGE_FRAME

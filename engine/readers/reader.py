@@ -45,7 +45,7 @@ _XML_START = regex(
     re.S,
 )
 _ARTICLE = regex(rf"{_COMMENTS}<article\b([^>]*)", re.S)  # of JATS or of HTML
-_BIBLIOGRAPHY = regex(r"TY {1,2}- ?[A-Z]|PMID- ?\d|(?:%[^\n]*\s+)*+@\w+\s*[{(]\s*[^\s,={}]+\s*,")
+_BIBLIOGRAPHY = regex(r"TY {1,2}- ?[A-Z]|PMID- ?\d|FN [^\n]*\nVR \d|(?:%[^\n]*\s+)*+@\w+\s*[{(]\s*[^\s,={}]+\s*,")
 _LATEX = regex(r"^[ \t]*\\document(?:class|style)\b", re.M)
 _FRONT_MATTER = regex(  # lines of YAML between two rules, the first one with a key
     r"---[ \t]*+\r?\n(?=[A-Za-z_][\w-]*+:\s)(?:(?:[A-Za-z_][\w-]{0,100}+:|[ \t\r#]|-[ \t]|(?=\n))[^\n]*+\n)++"
@@ -212,7 +212,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ),
         ".tar": _SOURCE,
         ".tgz": _SOURCE,
-        **dict.fromkeys((".bib", ".ris", ".nbib", ".enw"), Format("bibliography", _named("bibliography"))),
+        **dict.fromkeys((".bib", ".ris", ".nbib", ".enw", ".ciw"), Format("bibliography", _named("bibliography"))),
         ".pdf": Format("PDF", _named("pdf"), MAX_CONTAINER_BYTES),
         ".epub": Format("EPUB", _named("epub"), MAX_CONTAINER_BYTES),
         ".odt": _ODT,

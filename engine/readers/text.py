@@ -34,7 +34,7 @@ from engine.text.headings import (
 )
 
 _APS = regex(r"^PATN[ \t]*\n(?:[^\n]*\n)*?WKU[ \t]+\w", re.MULTILINE)  # maybe behind the head of a weekly file
-_ENTRIES = regex(r"\s*(?:PMID- ?\d|TY  - [A-Z])")
+_ENTRIES = regex(r"\s*(?:PMID- ?\d|TY  - [A-Z]|FN [^\n]*\nVR \d)")
 _TITLE_OF_PATENT = regex(  # on a front page
     r"^[ \t]*[(\[]54[)\]][ \t]*(?:(?:Title|Bezeichnung|Titre)[ \t]*:)?[ \t]*"
     r"(\S[^\n]*(?:\n(?![ \t]*(?:[(\[]\d\d[)\]]|\n))[^\n]+){0,2})",

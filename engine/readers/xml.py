@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 
 from lxml import etree
 
@@ -84,6 +84,7 @@ _ATOM = {
     "description": "summary", "abstract": "summary", "encoded": "content", "creator": "author", "pubDate": "published",
     "created": "published", "date": "published", "identifier": "id", "guid": "id",
 }  # fmt: skip
+_OF_ROWS = {"Id": "id", "Title": "title", "Body": "description", "CreationDate": "created"}
 _GIVEN, _FAMILY = ("forename", "firstname", "givenname", "given-name"), ("lastname", "familyname", "surname")
 _WHOLE = ("personname", "name", "collectivename", "orgname", "organization")
 _OF_AUTHORS = _FRONTS | {
@@ -96,7 +97,17 @@ _OF_AUTHORS = _FRONTS | {
     "articleinfo",
     "bookinfo",
 }
-_TITLES = ("official-title", "longtitle", "doctitle", "shorttitle", "articletitle", "dc-title", "langue", "subject")
+_TITLES = (
+    "lawtitle",
+    "official-title",
+    "longtitle",
+    "doctitle",
+    "shorttitle",
+    "articletitle",
+    "dc-title",
+    "langue",
+    "subject",
+)
 _TITLE = re.compile(  # of any other name
     "(?!sub|section|secondary|tertiary|short|alt|run|journal|series|part|chapter|j_)[a-z_]+[-_]?title$|tit(?:ulo|olo|re|el)$"
 )
@@ -193,7 +204,10 @@ def _entries(root: Element) -> list[Element]:
     if local_name(root) == "collection":
         return [one for one in root.iterfind("document") if one.find("passage") is not None]
     listed = [one for one in root.iterfind("{*}*/{*}record/{*}metadata/*") if not _is_known(one)]
-    listed = listed if local_name(root) == "OAI-PMH" else root.findall("channel/item")
+    rows = [one for one in root.iterchildren("row") if one.get("Body")]  # of Stack Exchange
+    for row, (field, name) in product(rows, _OF_ROWS.items()):
+        etree.SubElement(row, name).text = row.get(field)
+    listed = listed if local_name(root) == "OAI-PMH" else rows or root.findall("channel/item")
     for one in listed:
         _name_as_atom(one)
         root.append(one)

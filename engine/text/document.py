@@ -33,7 +33,7 @@ _MADE_UP_TITLE = regex(
     r"|(?:untitled(?: document)?|unknown(?: title)?|\[(?:unknown|(?:document )?title)\]"
     r"|document|unbenannt|dokument|title|titel|no title"
     r"|unspecified|\(anonymous\)|slide|new page|index|new document|scanned document|(?:full page )?fax print"
-    r"|no job name|layout|opmaak|mise en page|maquetaci.n|impaginato|google docs"
+    r"|no job name|layout|eur-lex - \S+ - [a-z]{2}|opmaak|mise en page|maquetaci.n|impaginato|google docs"
     r"|title of (?:the )?(?:paper|article)|(?:\S+ ){0,3}template(?: for \S+)?)[\s_-]*\d*"
     r"|(?:pii|doi)\s*:.*|\d+ \d+\.\.\d+|get a document - .*|.* - google docs|无标题文档|無題(?:の)?ドキュメント"
     r"|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps|xml|x?html?|odt|wpd))$",

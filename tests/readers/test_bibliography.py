@@ -1,4 +1,4 @@
-"""Bibliographies: the entries of BibTeX, RIS, PubMed and EndNote, with their texts and fields."""
+"""Bibliographies: the entries of BibTeX, RIS, PubMed, EndNote and Web of Science, with their texts and fields."""
 
 import pytest
 
@@ -60,11 +60,38 @@ MH  - silt
 PMID- 32
 TI  - Mills
 """
+_WEB_OF_SCIENCE = """FN Clarivate Analytics Web of Science
+VR 1.0
+PT J
+AU Vane, A
+   Okabe, R
+AF Vane, Ann
+   Okabe, Rin
+TI Silt in
+   Tidal locks
+SO J WEIR
+DE silt; locks
+ID WATER
+AB Silt
+   fills them.
+PY 2019
+UT WOS:1
+ER
+
+PT B
+TI Mills
+ER
+
+EF
+"""
 
 
 @pytest.mark.parametrize(
     ("name", "data", "ids", "text", "fields"),
     [
+        *((name, _WEB_OF_SCIENCE, ["WOS:1", "2"], "Silt in Tidal locks Abstract Silt fills them.",
+           {"authors": ["Ann Vane", "Rin Okabe"], "journal": "J WEIR", "keywords": ["silt", "locks", "WATER"]})
+          for name in ("a.ciw", "savedrecs.txt")),
         ("a.bib", _BIBTEX, ["vane2019", "elm2001", "o"],
          "Silt in Tidal locks: x^2 Abstract Silt fills 5% of them, @homex.",
          {"authors": ["Ann Vane", "Martin King Jr.", "Weir and Sons, Inc", "József Müller"], "date": "2019-07",

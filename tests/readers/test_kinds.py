@@ -365,12 +365,22 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
                   "leak.</p></section></body></FictionBook>", "Locks", ["Gates\n\nThey are old and leak."], {}),
         ("a.xml", "<doc><absatz>Die Aale leben <fett>hier</fett> gern.</absatz><absatz>Otter auch.</absatz></doc>", "a",
          ["Die Aale leben hier gern.\n\nOtter auch."], {}),
+        ("a.xml", '<posts><row Id="7" Title="Why silt?" Body="&lt;p&gt;It fills it.&lt;/p&gt;&lt;p&gt;Why?&lt;/p&gt;" '
+                  'CreationDate="2019-07-04T10:00"/></posts>', "Why silt?", ["Why silt?\n\nIt fills it.\n\nWhy?"],
+         {"id": "7", "date": "2019-07-04"}),
+        ("a.xml", '<Law Lang="ja"><LawBody><LawTitle>水門法</LawTitle><Article><ArticleTitle>第一条</ArticleTitle>'
+                  "<Sentence>水門を定める。</Sentence></Article></LawBody></Law>", "水門法", ["水門を定める。"], {}),
+        ("a.html", "<html><head><title>EUR-Lex - 32001R0001 - EN</title></head><body><h1>32001R0001</h1><p><strong>Act "
+                   "on silt</strong><br><em>Journal L 1</em></p><TXT_TE><p>Silt stays.</p></TXT_TE></body></html>",
+         "Act on silt", ["32001R0001", "Silt stays."], {}),
+        ("a.html", '<html><head><meta property="og:title" content="Silt - aim"><title>Silt - aim | The Times</title>'
+                   "</head><body><p>Silt stays.</p></body></html>", "Silt - aim", ["Silt stays."], {}),
     ],
     ids=["bmc", "endnote", "alias",
          "st96", "wipo", "reissue", "judgment", "uslm", "bill", "rfc", "st36", "ops", "grant", "application", "aps",
          "canceled", "elsevier", "springer", "pubmed", "book", "dita", "docbook", "draft", "standard",
          "spanish", "inid", "front page", "google claims", "google", "docdb",
-         "letters", "lease", "award", "fiction", "unknown"],
+         "letters", "lease", "award", "fiction", "unknown", "posts", "law of Japan", "EUR-Lex", "name of a site"],
 )  # fmt: skip
 def test_formats_of_law_and_patents(
     name: str, data: str, title: str, present: Sequence[str], fields: dict[str, object]

@@ -163,7 +163,7 @@ def test_parts_that_are_common_words_keep_their_hyphen(line: str, shown: str) ->
         ("a.html", html(f"<main><p>{'Oak is old. ' * 9}</p></main><footer><p id='fn1'>Note.</p></footer>"), "T",
          f"{'Oak is old. ' * 9}Note.", {}),
         ("a.html", html(_WIKI), "T", "Oak leaks.", {"navigation_words": 7}),
-        ("a.html", _JOURNAL, "REGULATION 9 on eels", "Official Journal REGULATION 9 on eels Eels are rare.", {}),
+        ("a.html", _JOURNAL, "REGULATION 9 on eels", "REGULATION 9 on eels Eels are rare.", {"running_heads": 1}),
         ("a.html", html("<h2>Gates<a href='#g'>\u200b</a></h2><p>Oak.</p>"), "T", "Gates Oak.", {}),
         ("a.html", html("<div id='breadcrumbs'><ol><li><a>Weir</a></li></ol></div><p>Oak.</p>"), "T", "Oak.",
          {"link_lists": 1}),
