@@ -30,7 +30,7 @@ from engine.readers.pdf_headings import (
     title_behind_cover,
     with_unnumbered,
 )
-from engine.readers.pdf_lines import Line, PageLines, lines_of
+from engine.readers.pdf_lines import Line, PageLines, lines_of, n_mapped_wrongly
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large, vocabulary
 from engine.text.document import SCANNED_PAGES, Document, MetadataValue, assemble, is_made_up_title
 from engine.text.segmentation import Heading
@@ -364,7 +364,10 @@ def _check_text_layer(extract: _Extract) -> None:
     found = f"only {n_chars:,} characters in {their} text layer" if extract.lines else "no text layer"
     why, option = "scanned?", ""
     if extract.n_unreadable:
-        why, option = f"{extract.n_unreadable:,} more have no Unicode value or no shape in their font", "--force-ocr "
+        why, option = (
+            f"{extract.n_unreadable:,} more have no Unicode value or no shape in their font, or another letter's",
+            "--force-ocr ",
+        )
     elif extract.lines:
         option = "--force-ocr "
     if is_recognised:
@@ -454,6 +457,8 @@ def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
             n_silent = kinds[pdfium.FPDF_PAGEOBJ_TEXT] - n_chars  # texts without a character: their font is not at hand
             if n_silent > _SHARE_SILENT * n_chars:
                 found = replace(found, n_unreadable=found.n_unreadable + n_silent)
+            if n_wrong := n_mapped_wrongly(found.lines):
+                found = replace(found, lines=[], n_unreadable=found.n_unreadable + n_wrong)
             if not found.n_unreadable:
                 extract.characters.append(text_page.get_text_range())
             extract.turned.extend(found.turned)

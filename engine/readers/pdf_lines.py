@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import c_double, c_int, c_ushort, c_void_p, cast, create_string_buffer
 from dataclasses import dataclass, field
@@ -51,6 +51,8 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 _ENOUGH = 20  # a font with fewer characters, digits aside, counts as readable
 _SHARE_IN_WORDS = 0.5
 _MAX_FONT_NAME = 128
+_VOWELS = "aeiouy\u00e6\u0153\u00f8\u0131"
+_SHARE_VOWELS, _LEAST_LETTERS, _LEAST_USUAL = 0.16, 200, 16  # of letters of a page of print; letters; of the alphabet
 
 
 def characters_of(text_page: _TextPage) -> tuple[str, int]:
@@ -309,6 +311,17 @@ class PageLines:
     lines: list[Line]
     n_unreadable: int  # characters left out, see `characters_of`
     turned: tuple[str, ...] = ()  # lines left out
+
+
+def n_mapped_wrongly(lines: Iterable[Line]) -> int:
+    """The number of Latin letters of a page whose fonts map them to others, as hardly any vowels show; 0 elsewhere."""
+    counts = Counter("".join(line.text for line in lines).lower())
+    letters = {sign: count for sign, count in counts.items() if "a" <= sign < "\u0250" and sign.isalpha()}
+    n_letters = sum(letters.values())
+    n_usual = sum(count * 100 > n_letters for count in letters.values())  # few in sequences, codes and tables
+    n_vowels = sum(count for sign, count in letters.items() if unicodedata.normalize("NFD", sign)[0] in _VOWELS)
+    is_wrong = n_letters >= _LEAST_LETTERS and n_usual >= _LEAST_USUAL and n_vowels < _SHARE_VOWELS * n_letters
+    return n_letters if is_wrong else 0
 
 
 def without_note_marks(text: str) -> str:

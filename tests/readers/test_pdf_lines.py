@@ -40,6 +40,19 @@ def test_pages_of_unnamed_shapes_are_listed_and_files_of_them_refused() -> None:
         read(pdf_of_shapes([[SHAPES] * 9]), "a", "a.pdf")
 
 
+@pytest.mark.parametrize("shift", [1, 29])
+def test_a_page_whose_font_maps_letters_to_others_is_no_text(shift: int) -> None:
+    prose = "The quick keepers of the old locks open their gates at noon, and boats that wait below the weir go up. "
+    wrong = "".join(chr(ord(letter) - shift) if letter > "A" else letter for letter in prose).replace("\\", "-")
+    genes, codes = "gattcaccctgcgacgtcc" * 5, "<td></td><tr><nl> XRT 83L30IV "
+    lines = [[(text * 2, 72, 700 - 14 * row, 10, False) for row in range(9)] for text in (prose, genes, codes, wrong)]
+    document = read(pdf_bytes(lines), "a", "a.pdf")
+    assert (document.metadata["damaged_pages"], document.metadata["scanned_pages"]) == ([4], [4])
+    assert "gattcaccc" in document.text and "XRT" in document.text
+    with pytest.raises(DocumentError, match=r"no text layer \(1,\d+ more have no Unicode value"):
+        read(pdf_bytes(lines[3:]), "a", "a.pdf")
+
+
 def test_signs_whose_font_is_not_at_hand_are_no_scan() -> None:
     font = (
         b"<< /Type /Font /Subtype /Type0 /BaseFont /X /Encoding /UniJIS-UTF16-H /DescendantFonts [<< /Type /Font "
