@@ -86,7 +86,7 @@ def test_a_list_of_queries_gives_a_list_of_results(index: longmatch.Index) -> No
         (Path("draft.pdf"), QueryError, "draft.pdf names a file, and "),
         (Path("folder"), QueryError, "folder is a folder; search with one of its files"),
         (Path("many.jsonl"), DocumentError, "many.jsonl holds several documents, not one; pass one record"),
-        (Path("none.jsonl"), DocumentError, "none.jsonl holds no document, not one"),
+        (Path("none.jsonl"), DocumentError, "none.jsonl: it holds no text"),
         ("bad.pdf", DocumentError, "bad.pdf: "),
         ("notes.log", DocumentError, "notes.log: its format is not known by its name"),
     ],

@@ -118,6 +118,13 @@ def test_nested_values_of_metadata_are_left_out_and_their_words_counted() -> Non
     assert document.metadata == {"spans": [1], "spans.by": ["Ann"], "venue": "ACL", "left_out_field_words": 2}
 
 
+@pytest.mark.parametrize("data", [b"", b"\n \n", b"[]"])
+def test_a_file_without_a_record_is_unreadable(data: bytes) -> None:
+    (result,) = stream(io.BytesIO(data), "c.jsonl", doc_id="c")
+    assert isinstance(result, Unreadable)
+    assert (result.doc_id, result.source) == ("c", "c.jsonl")
+
+
 def test_a_huge_line_is_skipped_without_being_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.readers.jsonl._MAX_LINE_BYTES", 100)
     results = list(stream(io.BytesIO(b"x" * 5000 + b'\n{"id": 2, "text": "b"}\n'), "c.jsonl"))
