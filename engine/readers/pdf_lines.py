@@ -67,6 +67,11 @@ def characters_of(text_page: _TextPage) -> tuple[str, int]:
     unmapped = _unmapped(text_page, codes)
     character_of = {code: _character(code) for code in set(codes)}
     characters = [character_of[code] for code in codes]
+    returns = [index for index, pair in enumerate(pairwise(codes)) if pair[0] == 0x0D and pair[1] != 0x0A]
+    for index in returns:  # old bitmap fonts name the shape of "c" by the number CR, which Ghostscript maps to U+000D
+        left, right = _sides(text_page, index)
+        if right > left and not pdfium.FPDFText_IsGenerated(text_page.raw, index):
+            characters[index] = "c"
     of_font: dict[int, list[int]] = defaultdict(list)
     for index in unmapped:
         of_font[_font_key(text_page, index)].append(index)

@@ -40,6 +40,15 @@ def test_pages_of_unnamed_shapes_are_listed_and_files_of_them_refused() -> None:
         read(pdf_of_shapes([[SHAPES] * 9]), "a", "a.pdf")
 
 
+def test_a_letter_that_ghostscript_maps_to_a_return_is_read() -> None:
+    font = HELVETICA.replace(b"/Encoding", b"/ToUnicode 4 0 R /Encoding")
+    to_unicode = b"begincmap 1 begincodespacerange <00><ff> endcodespacerange 1 beginbfrange <63><63><000d> endbfrange"
+    lines = b"BT /F1 12 Tf 72 700 Td (The local scientific) Tj 0 -14 Td (code of speech) Tj ET"
+    assert read(pdf_of_contents([lines], font, [stream(to_unicode)]), "a", "a.pdf").text == (
+        "The local scientific code of speech"
+    )
+
+
 @pytest.mark.parametrize("shift", [1, 29])
 def test_a_page_whose_font_maps_letters_to_others_is_no_text(shift: int) -> None:
     prose = "The quick keepers of the old locks open their gates at noon, and boats that wait below the weir go up. "
