@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from pylatexenc.latex2text import EnvironmentTextSpec, LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
+from pylatexenc.latexwalker import LatexToken, LatexWalker
 from pylatexenc.latexwalker import get_default_latex_context_db as get_default_parser_db
 from pylatexenc.macrospec import std_macro
 
@@ -512,6 +513,19 @@ def _matrix(brackets: str) -> Callable[..., str]:
 _CONVERTER = _converter()
 _PARSER_DB = get_default_parser_db()
 _PARSER_DB.add_context_category("longmatch", macros=[std_macro(name, look[0]) for name, look in _IN_FORMULAS.items()])
+_SPECIALS = re.escape("".join({spec.specials_chars[0] for spec in _PARSER_DB.iter_specials_specs()}))
+_WORDS = re.compile(r"(\s{0,9}+)(\w++(?:\s++\w++)*+)".replace(r"\w", rf"[^\s\\%{{}}$\[\]{_SPECIALS}]"))
+
+
+class _Walker(LatexWalker):  # type: ignore[misc]
+    """Reads words at once, rather than each character as a token, but not where a command may have an argument."""
+
+    def get_token(self, pos: int, include_brace_chars: Any = None, **options: Any) -> LatexToken:  # noqa: ANN401
+        is_text = options.keys() == {"parsing_state"} and not include_brace_chars
+        words = _WORDS.match(self.s, pos) if is_text else None
+        if words is None:
+            return super().get_token(pos, include_brace_chars, **options)
+        return LatexToken("char", words[2], words.start(2), len(words[2]), pre_space=words[1])
 
 
 def is_known_macro(name: str) -> bool:
@@ -538,7 +552,7 @@ def plain(latex: str) -> str:
 
 def _converted(latex: str) -> str:
     try:
-        text: str = _CONVERTER.latex_to_text(latex, latex_context=_PARSER_DB)
+        text: str = _CONVERTER.nodelist_to_text(_Walker(latex, latex_context=_PARSER_DB).get_latex_nodes()[0])
     except (RecursionError, LookupError, AttributeError, TypeError, ValueError):
         # The converter expects arguments where a damaged file has none; the words are kept.
         return _COMMAND.sub(" ", latex)

@@ -1,11 +1,13 @@
 """LaTeX: sections, macros, and commands that leave no residue in the text."""
 
+import random
 from time import process_time
 
 import pytest
+from pylatexenc.latexwalker import LatexWalker
 
 from engine.readers import latex as latex_reader
-from engine.readers.latex import read
+from engine.readers.latex import plain, read
 from engine.text.document import Document
 
 BODY = "A sentence of the body that is long enough. " * 6
@@ -369,3 +371,25 @@ def test_a_date_is_in_iso_form_and_notes_of_authors_are_counted() -> None:
 )  # fmt: skip
 def test_blocks_of_packages_stand_apart(source: str, text: str) -> None:
     assert read(rf"\begin{{document}}{source}\end{{document}}".encode(), "a", "a.tex").text == text
+
+
+def test_words_read_at_once_are_those_of_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = [
+        "flow of water",
+        "a",
+        " ",
+        "\n\n",
+        "\n",
+        "---",
+        "``so''",
+        "\\emph{so so}",
+        "\\frac12",
+        "$x^2 [a, b)$",
+        "~",
+    ]
+    pieces += ["\\sqrt[3]{x y}", "{", "}", "[", "]", "\\section*{On} it", "\\item[so] it", "\\\\*", "?`", "% no\n"]
+    choose = random.Random(0).choice
+    texts = ["".join(choose(pieces) for _ in range(12)) for _ in range(200)]
+    shown = list(map(plain, texts))
+    monkeypatch.setattr("engine.readers.latex._Walker", LatexWalker)
+    assert shown == list(map(plain, texts))
