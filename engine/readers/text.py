@@ -94,7 +94,7 @@ class RunningText:
     n_numbers: int = 0  # of lines
 
 
-_STARRED = regex(r"\*\d|\u2605\d|\[[Pp]")  # much faster than the whole pattern
+_STARRED = regex(r"\*\d|\u2605\d|\[[Pp]g")  # much faster than the whole pattern
 _STAR = regex(
     r"(?P<cut>(?:-|(?<![ \t\n]))[ \t\n]*+|)(?:(?P<bold>\*\*)?\[(?:\*{1,2}|[Pp]g\.? )(?P<marked>\d{1,4})\](?(bold)\*\*)"
     r"|\u2605(?P<star>\d{1,4})(?!\d)|(?<![\w*])\*(?P<bare>\d{1,4})(?![\w*]|\.\s))"

@@ -111,7 +111,8 @@ _LEAST_UNSPACED = 12  # characters of a full line in a script without spaces
 
 def without_invisible(text: str) -> str:
     """Leave out soft hyphens inside of a line, and blanks of no width inside of words."""
-    return _INVISIBLE.sub("", text) if any(sign in text for sign in "\u00ad\u200b\u2060\ufeff") else text
+    is_plain = text.isascii() or not any(sign in text for sign in "\u00ad\u200b\u2060\ufeff")
+    return text if is_plain else _INVISIBLE.sub("", text)
 
 
 def joined_words(text: str, *, was_set: bool = False) -> str:
@@ -237,7 +238,8 @@ def without_deleted(text: str) -> tuple[str, int]:
     return _DELETED.sub("", text), n_words
 
 
-_SPACED_OUT = regex(r"^[ \t]*(?:[^\W\d_a-z] {1,4}){5,40}[^\W\d_a-z][ \t]*$", re.MULTILINE)
+# Begins with the newline before a line, which is found faster than its beginning.
+_SPACED_OUT = regex(r"\n[ \t]*(?:[^\W\d_a-z] {1,4}){5,40}[^\W\d_a-z][ \t]*(?=\n|\Z)")
 
 
 def without_gaps(text: str) -> str:
@@ -248,7 +250,7 @@ def without_gaps(text: str) -> str:
         is_list = ord(letters[-1]) - ord(letters[0]) == len(letters) - 1 or len(set(letters)) < 4
         return match.group() if is_list else re.sub(r"(\S) (?=\S)", r"\1", match.group())
 
-    return _SPACED_OUT.sub(joined, text)
+    return _SPACED_OUT.sub(joined, f"\n{text}")[1:]
 
 
 def grouped(text: str) -> str:
