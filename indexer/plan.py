@@ -15,7 +15,7 @@ import time
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
@@ -202,9 +202,7 @@ def _lines_of(file: Path, doc_id: str, fields: Fields) -> Iterator[Unit]:
 
 
 def _lines(stream: BinaryIO, source: str, doc_id: str, fields: Fields) -> Iterator[Unit]:
-    for number in count():
-        if not (line := stream.readline(_MAX_LINE_BYTES)):
-            return
+    for number, line in enumerate(iter(partial(stream.readline, _MAX_LINE_BYTES), b"")):
         size, part = len(line), line
         while not part.endswith(b"\n") and (part := stream.readline(_MAX_LINE_BYTES)):
             size += len(part)

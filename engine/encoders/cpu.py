@@ -72,14 +72,9 @@ _PLAIN = {
 TABLES = ("word", "position", "token_type")
 UNREAD = ("pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids")
 _NUMBERS = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "type_vocab_size",
-)
+    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+    "max_position_embeddings", "type_vocab_size",
+)  # fmt: skip
 _HIDDEN = -1e9  # added to the attention scores of padding
 Ranges = Mapping[str, NDArray[np.float32]]  # (3, K) lowest, highest and mean inputs of a linear layer, by its name
 RANGES_FILE = "int8.ranges"  # safetensors; its name keeps it out of the checksum of the parameters

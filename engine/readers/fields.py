@@ -99,16 +99,8 @@ def authors_of(text: str) -> list[str]:
 
 _OF_PERSON = regex("^(?:inventor|author|creator)_(?:name_)?")  # before the name of a field
 _WHOLE = (
-    "name",
-    "preferred",
-    "preferredname",
-    "literal",
-    "displayname",
-    "collab",
-    "collectivename",
-    "author",
-    "creator",
-)
+    "name", "preferred", "preferredname", "literal", "displayname", "collab", "collectivename", "author", "creator",
+)  # fmt: skip
 _GIVEN, _FAMILY = (
     ("given", "givenname", "first", "firstname", "forename"),
     ("family", "familyname", "last", "lastname", "surname"),
@@ -163,13 +155,8 @@ def _distinct(names: list[str]) -> list[str]:
 _Element: TypeAlias = Any  # of lxml, which is not typed
 _AUTHORS_OF_PAGE = ("author", "citation_author", "citation_authors", "dc.creator", "dcterms.creator", "article:author")
 _DATES_OF_PAGE = (
-    "citation_date",
-    "citation_publication_date",
-    "dc.date",
-    "dcterms.issued",
-    "article:published_time",
-    "date",
-)
+    "citation_date", "citation_publication_date", "dc.date", "dcterms.issued", "article:published_time", "date",
+)  # fmt: skip
 _META_FIELDS = {
     **dict.fromkeys(_AUTHORS_OF_PAGE, "authors"),
     **dict.fromkeys(_DATES_OF_PAGE, "date"),

@@ -177,55 +177,27 @@ def _named(module: str, function: str = "read") -> Callable[..., Any]:
     return call
 
 
-_TEXT = Format("plain text", _named("text"))
-_MARKDOWN = Format("Markdown", _named("markdown"))
-_RST = Format("reStructuredText", _named("rst"))
-_HTML = Format("HTML", _named("html"))
-_XML = Format("XML", _named("xml"), MAX_CONTAINER_BYTES)
-_DOCX = Format("DOCX", _named("docx"), MAX_CONTAINER_BYTES)
-_ODT = Format("ODT", _named("odt"), MAX_CONTAINER_BYTES)
 _SOURCE = Format("LaTeX source", _named("latex", "read_packed"), MAX_CONTAINER_BYTES // 2)  # unpacks itself
 _JSON = Format("JSON", _named("jsonl"))
-_LINES = Format("JSON lines", None)
-
+_SUFFIXES = (
+    (".txt .text .vtt .srt", Format("plain text", _named("text"))),
+    (".rst", Format("reStructuredText", _named("rst"))),
+    (".md .markdown .mdx .qmd .rmd", Format("Markdown", _named("markdown"))),
+    (".html .htm .xhtml", Format("HTML", _named("html"))),
+    (".xml .nxml .tei .dita .fodt", Format("XML", _named("xml"), MAX_CONTAINER_BYTES)),
+    (".tex", Format("LaTeX", _named("latex"), read_in_folder=_named("latex", "read_in_folder"),
+                    includes=_named("latex", "included_files"))),
+    (".tar .tgz", _SOURCE),
+    (".bib .ris .nbib .enw .ciw", Format("bibliography", _named("bibliography"))),
+    (".pdf", Format("PDF", _named("pdf"), MAX_CONTAINER_BYTES)),
+    (".epub", Format("EPUB", _named("epub"), MAX_CONTAINER_BYTES)),
+    (".odt .ott", Format("ODT", _named("odt"), MAX_CONTAINER_BYTES)),
+    (".docx .docm .dotx .dotm", Format("DOCX", _named("docx"), MAX_CONTAINER_BYTES)),
+    (".json", _JSON),
+    (".jsonl .jsonlines .ndjson", Format("JSON lines", None)),
+)  # fmt: skip
 FORMATS: Mapping[str, Format] = MappingProxyType(
-    {
-        ".txt": _TEXT,
-        ".text": _TEXT,
-        **dict.fromkeys((".vtt", ".srt"), _TEXT),
-        ".rst": _RST,
-        ".md": _MARKDOWN,
-        **dict.fromkeys((".markdown", ".mdx", ".qmd", ".rmd"), _MARKDOWN),
-        ".html": _HTML,
-        ".htm": _HTML,
-        ".xhtml": _HTML,
-        ".xml": _XML,
-        ".nxml": _XML,
-        ".tei": _XML,
-        ".dita": _XML,
-        ".fodt": _XML,
-        ".tex": Format(
-            "LaTeX",
-            _named("latex"),
-            read_in_folder=_named("latex", "read_in_folder"),
-            includes=_named("latex", "included_files"),
-        ),
-        ".tar": _SOURCE,
-        ".tgz": _SOURCE,
-        **dict.fromkeys((".bib", ".ris", ".nbib", ".enw", ".ciw"), Format("bibliography", _named("bibliography"))),
-        ".pdf": Format("PDF", _named("pdf"), MAX_CONTAINER_BYTES),
-        ".epub": Format("EPUB", _named("epub"), MAX_CONTAINER_BYTES),
-        ".odt": _ODT,
-        ".ott": _ODT,
-        ".docx": _DOCX,
-        ".docm": _DOCX,
-        ".dotx": _DOCX,
-        ".dotm": _DOCX,
-        ".json": _JSON,
-        ".jsonl": _LINES,
-        ".jsonlines": _LINES,
-        ".ndjson": _LINES,
-    }
+    {suffix: form for suffixes, form in _SUFFIXES for suffix in suffixes.split()}
 )
 
 

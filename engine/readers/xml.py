@@ -88,26 +88,12 @@ _OF_ROWS = {"Id": "id", "Title": "title", "Body": "description", "CreationDate":
 _GIVEN, _FAMILY = ("forename", "firstname", "givenname", "given-name"), ("lastname", "familyname", "surname")
 _WHOLE = ("personname", "name", "collectivename", "orgname", "organization")
 _OF_AUTHORS = _FRONTS | {
-    "authors",
-    "authorgroup",
-    "author-group",
-    "authorlist",
-    "article",
-    "entry",
-    "articleinfo",
-    "bookinfo",
-}
+    "authors", "authorgroup", "author-group", "authorlist", "article", "entry", "articleinfo", "bookinfo",
+}  # fmt: skip
 _TITLES = (
-    "lawtitle",
-    "official-title",
-    "longtitle",
-    "doctitle",
-    "shorttitle",
-    "articletitle",
-    "dc-title",
-    "langue",
+    "lawtitle", "official-title", "longtitle", "doctitle", "shorttitle", "articletitle", "dc-title", "langue",
     "subject",
-)
+)  # fmt: skip
 _TITLE = re.compile(  # of any other name
     "(?!sub|section|secondary|tertiary|short|alt|run|journal|series|part|chapter|j_)[a-z_]+[-_]?title$|tit(?:ulo|olo|re|el)$"
 )
