@@ -224,10 +224,10 @@ def stream(
     A list of objects, objects over several lines, and UTF-16 are read as a whole. The lines that are not UTF-8 have one
     encoding, that of the first such lines. A record without an id is named by the `doc_id` of the file, if there is
     one, and by its line, to which those that were read before are added. Bulk files of Elasticsearch have ids on lines
-    of their own. A file without a record is `Unreadable`.
+    of their own. A file without a record is `Unreadable`; a stream without a `doc_id` may be empty.
     """
     results = _records_of(lines, source, fields, doc_id, n_before)
-    first = next(results, None if n_before else Unreadable(source, "it holds no text", doc_id))
+    first = next(results, Unreadable(source, "it holds no text", doc_id) if doc_id and not n_before else None)
     if first is not None:
         yield first
         yield from results
