@@ -169,12 +169,12 @@ class RankedTerms(LazyParts[TermPart]):
     """Terms, strongest first; the first few are found without sorting all."""
 
     def __init__(self, columns: TermColumns, strongest: Callable[[int], tuple[TermPart, ...]]) -> None:
-        super().__init__(len(columns.keys), self._term)
+        self._n_parts, self._made = len(columns.keys), {}
         self.columns = columns
         self._strongest = strongest
         self._first: tuple[TermPart, ...] = ()
 
-    def _term(self, at: int) -> TermPart:
+    def _make(self, at: int) -> TermPart:  # a method, as an attribute would hold this object until garbage is collected
         if at >= len(self._first):
             self._first = self._strongest(min(len(self), 4 * max(N_TERMS, at)))
         return self._first[at]

@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import gc
 import io
 import json
 from collections.abc import Callable, Mapping
@@ -88,6 +89,16 @@ def test_any_number_of_pairs_is_valid(index: Index, corpus: list[Document], n_pa
         contributions = [part["contribution"] for part in listed]
         assert contributions == sorted(contributions, reverse=True)
         assert {at for at, part in enumerate(listed) if part["marks"]} == set(rows)
+
+
+def test_a_result_is_freed_without_a_search_for_garbage(index: Index, corpus: list[Document]) -> None:
+    for _ in range(2):  # the first time loads what is loaded once
+        gc.collect()
+        gc.disable()
+        index.search(corpus[3], Request(with_itself=True)).to_dict()
+        n_left = gc.collect()
+        gc.enable()
+    assert n_left == 0
 
 
 def test_results_of_a_list_of_queries_are_one_envelope(index: Index, corpus: list[Document]) -> None:
