@@ -496,7 +496,8 @@ def _lay_columns_down(page: _Pdf, texts: Sequence[_Pdf]) -> bool:
     pdfium reads no characters of columns whose font is not embedded, since they have no width, and the others from
     left to right.
     """
-    if not texts or sum(map(_is_column, texts)) < _SHARE_OF_COLUMNS * len(texts):
+    n_others = int(len(texts) - _SHARE_OF_COLUMNS * len(texts))
+    if not texts or next(islice((one for one in texts if not _is_column(one)), n_others, None), None) is not None:
         return False
     for one in texts:
         pdfium.FPDFPageObj_Transform(one, 0, 1, -1, 0, page.get_height(), 0)
@@ -506,9 +507,11 @@ def _lay_columns_down(page: _Pdf, texts: Sequence[_Pdf]) -> bool:
 def _turn_upright(page: _Pdf, texts: Sequence[_Pdf]) -> bool:
     """Turn a page whose texts run upwards or downwards, such as a wide table; whether it is such a page."""
     matrix, rising = pdfium.FS_MATRIX(), Counter[float]()
-    for one in texts:
+    for number, one in enumerate(texts, 1):
         if pdfium.FPDFPageObj_GetMatrix(one, matrix) and abs(matrix.b) > abs(matrix.a):
             rising[math.copysign(1, matrix.b)] += 1
+        elif number - rising.total() > len(texts) - _SHARE_TURNED * len(texts):
+            return False
     sign, n_turned = next(iter(rising.most_common(1)), (0, 0))
     if n_turned < _SHARE_TURNED * max(1, len(texts)):
         return False

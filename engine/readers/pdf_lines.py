@@ -66,8 +66,8 @@ def characters_of(text_page: _TextPage) -> tuple[str, int]:
     codes = _codes(text_page)
     unmapped = _unmapped(text_page, codes)
     character_of = {code: _character(code) for code in set(codes)}
-    characters = [character_of[code] for code in codes]
-    returns = [index for index, pair in enumerate(pairwise(codes)) if pair[0] == 0x0D and pair[1] != 0x0A]
+    characters = [*map(character_of.__getitem__, codes)]
+    returns = [index for index, code in enumerate(codes[:-1]) if code == 0x0D and codes[index + 1] != 0x0A]
     for index in returns:  # old bitmap fonts name the shape of "c" by the number CR, which Ghostscript maps to U+000D
         left, right = _sides(text_page, index)
         if right > left and not pdfium.FPDFText_IsGenerated(text_page.raw, index):
@@ -98,10 +98,11 @@ def _codes(text_page: _TextPage) -> list[int]:
     n_characters = pdfium.FPDFText_CountChars(text_page.raw)
     units = (c_ushort * (n_characters + 1))()
     is_whole = pdfium.FPDFText_GetText(text_page.raw, 0, n_characters, units) == n_characters + 1
-    return [
-        code if is_whole and code != _OTHER_CODE else pdfium.FPDFText_GetUnicode(text_page.raw, index)
-        for index, code in enumerate(units[:n_characters])
-    ]
+    codes: list[int] = units[:n_characters]
+    for index, code in enumerate(codes) if not is_whole or _OTHER_CODE in codes else ():
+        if not is_whole or code == _OTHER_CODE:
+            codes[index] = pdfium.FPDFText_GetUnicode(text_page.raw, index)
+    return codes
 
 
 def _compose_accents(text_page: _TextPage, characters: list[str]) -> None:
@@ -201,13 +202,11 @@ def expanded(text: str) -> str:
 
 def _unmapped(text_page: _TextPage, codes: Sequence[int]) -> list[int]:
     """Indices of characters without a Unicode map; none where only letters and digits lack one."""
-
-    def is_unmapped(index: int) -> bool:
-        return bool(pdfium.FPDFText_HasUnicodeMapError(text_page.raw, index) == 1)
-
+    page, is_unmapped = text_page.raw, pdfium.FPDFText_HasUnicodeMapError
     are_signs = {code for code in set(codes) if not (code == 32 or _printable(code).isalnum())}
-    signs = (index for index, code in enumerate(codes) if code in are_signs)
-    return [index for index in range(len(codes)) if is_unmapped(index)] if any(map(is_unmapped, signs)) else []
+    if not any(is_unmapped(page, index) == 1 for index, code in enumerate(codes) if code in are_signs):
+        return []
+    return [index for index in range(len(codes)) if is_unmapped(page, index) == 1]
 
 
 def _character(code: int) -> str:
