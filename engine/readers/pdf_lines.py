@@ -51,6 +51,8 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 _ENOUGH = 20  # a font with fewer characters, digits aside, counts as readable
 _SHARE_IN_WORDS = 0.5
 _MAX_FONT_NAME = 128
+_LEAST_SIZE, _WINDOW = 0.3, 20  # of print; bitmaps have dots of 72/300 points; characters
+_LOW, _SHARE_LOW = frozenset("acemnorsuvwxz"), 0.45  # letters without ascenders, and their height of the size
 _VOWELS = "aeiouy\u00e6\u0153\u00f8\u0131"
 _SHARE_VOWELS, _LEAST_LETTERS, _LEAST_USUAL = 0.16, 200, 16  # of letters of a page of print; letters; of the alphabet
 
@@ -762,8 +764,18 @@ def _is_slanted(text_page: _TextPage, index: int) -> bool:
 def _size(text_page: _TextPage, index: int) -> float:
     size: float = pdfium.FPDFText_GetFontSize(text_page.raw, index)
     if pdfium.FPDFText_GetMatrix(text_page.raw, index, _MATRIX):
-        return size * (math.hypot(_MATRIX.b, _MATRIX.d) or 1.0)
-    return size
+        size *= math.hypot(_MATRIX.b, _MATRIX.d) or 1.0
+    return size if size > _LEAST_SIZE else _size_of_ink(text_page, index) or size
+
+
+def _size_of_ink(text_page: _TextPage, index: int) -> float:
+    """The size of type whose font has its own units, as bitmaps of TeX have, by the letters around; 0 without any."""
+    heights = []
+    for at in range(max(0, index - _WINDOW), index + _WINDOW):
+        code = pdfium.FPDFText_GetUnicode(text_page.raw, at)
+        if chr(code) in _LOW and pdfium.FPDFText_GetCharBox(text_page.raw, at, *_BOX):
+            heights.append(_BOX[3].value - _BOX[2].value)
+    return round(2 * median(heights) / _SHARE_LOW) / 2 if heights else 0.0
 
 
 def _is_bold(text_page: _TextPage, index: int) -> bool:

@@ -8,19 +8,19 @@ import pypdfium2
 HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
 
 
-def pdf_of_shapes(pages: Sequence[Sequence[bytes]]) -> bytes:
-    """Lines in a font of drawn shapes without names or a Unicode map, as TeX makes of bitmaps."""
+def pdf_of_shapes(pages: Sequence[Sequence[bytes]], unit: float = 10) -> bytes:
+    """Lines of 10 points in a font of shapes without names or a Unicode map, as TeX makes of bitmaps of any unit."""
     used = sorted({code for lines in pages for line in lines for code in line})
     names = b" ".join(b"%d /a%d" % (code, code) for code in used)
     shapes = b" ".join(b"/a%d 4 0 R" % code for code in used)
     font = (
-        b"<< /Type /Font /Subtype /Type3 /FontBBox [0 0 1000 1000] /FontMatrix [.001 0 0 .001 0 0] /FirstChar 0 "
+        b"<< /Type /Font /Subtype /Type3 /FontBBox [0 0 1000 1000] /FontMatrix [%f 0 0 %f 0 0] /FirstChar 0 "
         b"/LastChar 255 /Widths [%s] /CharProcs << %s >> /Encoding << /Differences [%s] >> >>"
-        % (b"500 " * 256, shapes, names)
+        % (0.01 / unit, 0.01 / unit, b"500 " * 256, shapes, names)
     )
     contents = [
         b"".join(
-            b"BT /F1 10 Tf 1 0 0 1 72 %d Tm <%s> Tj ET\n" % (720 - 12 * number, line.hex().encode())
+            b"BT /F1 %f Tf 1 0 0 1 72 %d Tm <%s> Tj ET\n" % (unit, 720 - 12 * number, line.hex().encode())
             for number, line in enumerate(lines)
         )
         for lines in pages

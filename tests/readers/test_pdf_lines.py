@@ -32,6 +32,13 @@ def test_ligatures_and_quotes_of_tex_fonts_are_read(line: bytes, beginning: str)
     assert read(pdf_of_shapes([[line, *FILLER]]), "a", "a.pdf").text.startswith(beginning)
 
 
+@pytest.mark.parametrize("unit", [0.12, 0.24])
+def test_bitmaps_with_dots_as_unit_are_laid_out_as_others(unit: float) -> None:
+    lines = [b"Silt in the locks of the river Ouse", *FILLER, b"1. Aim", *FILLER]
+    document, expected = (read(pdf_of_shapes([lines], one), "a", "a.pdf") for one in (unit, 10))
+    assert (document.text, document.sections) == (expected.text, expected.sections)
+
+
 def test_pages_of_unnamed_shapes_are_listed_and_files_of_them_refused() -> None:
     document = read(pdf_of_shapes([FILLER * 2, [SHAPES] * 9]), "a", "a.pdf")
     assert document.metadata["damaged_pages"] == [2]
