@@ -39,6 +39,10 @@ _OT1: Mapping[int, str] = MappingProxyType(
     | {0x10: "\u0131", 0x22: "\u201d", 0x5C: "\u201c", 0x7B: "\u2013", 0x7C: "\u2014"}
     | dict(zip(range(0x19, 0x20), "\u00df\u00e6\u0153\u00f8\u00c6\u0152\u00d8", strict=True))
 )
+_8R: Mapping[int, str] = MappingProxyType(  # of PostScript fonts in TeX
+    dict(zip((0x13, 0x02, 0x03, 0x14, 0x15), _LIGATURES, strict=True))
+    | dict(zip((0x11, 0x1E, *range(0x91, 0x98)), "\u0131`\u2018\u2019\u201c\u201d\u2022\u2013\u2014", strict=True))
+)
 _JOINER = "\u2060"  # in the place of half a sign; `expanded` leaves it out
 _BLANK = "".join(filter(str.isspace, map(chr, range(0x3001)))) + _JOINER
 _SYMBOL_FONT = re.compile(rb"(?:^|\+)(?:cmsy|cmex|cmbsy|msam|msbm|lasy|stmary|wasy)", re.IGNORECASE)
@@ -223,8 +227,10 @@ def _printable(code: int) -> str:
 
 def _table(codes: Iterable[int]) -> Mapping[int, str]:
     """The TeX encoding of a font, by the codes of its ligatures."""
-    balance = sum((0x0B <= code <= 0x0F) - (0x1B <= code <= 0x1F) for code in codes)
-    return _OT1 if balance > 0 else _T1
+    counts = Counter(codes)
+    balance = sum(counts[code] for code in range(0x0B, 0x10)) - sum(counts[code] for code in range(0x1B, 0x1E))
+    is_8r = 0 < counts[0x02] + counts[0x03] < 0.1 * sum(counts[code] for code in range(ord("a"), ord("{")))
+    return _OT1 if balance > 0 else _8R if is_8r and not balance else _T1
 
 
 def _in_words(text: str) -> frozenset[int]:

@@ -24,9 +24,11 @@ SHAPES = bytes(range(0x21, 0x40))  # codes that are signs and digits
          "the \u201csignificant\u201d effects \u2014 of office workflows and baffles"),
         (b"\x0cve of\x0cces of \x1cre, \x0crst of all for hors d'\x1buvre",
          "five offices of øre, first of all for hors d'œuvre"),
+        (b"\x02ve o\x13ices of \x03ood in the \x93e\x14cient\x94 bi\x1eere",
+         "five offices of flood in the “efficient” bi`ere"),
         (b"a price of 4$ [sic] is kept", "a price of 4$ [sic] is kept"),
     ],
-    ids=["T1", "OT1", "a letter of OT1 is no ligature of T1", "signs of a readable font"],
+    ids=["T1", "OT1", "a letter of OT1 is no ligature of T1", "8r", "signs of a readable font"],
 )  # fmt: skip
 def test_ligatures_and_quotes_of_tex_fonts_are_read(line: bytes, beginning: str) -> None:
     assert read(pdf_of_shapes([[line, *FILLER]]), "a", "a.pdf").text.startswith(beginning)
