@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -122,14 +123,15 @@ def _n_listed(parameters: Parameters | CompareParameters) -> int:
 
 
 def _ranking(result: Result, parameters: Parameters | CompareParameters) -> bytes:
-    """A result as an envelope, whose hits become bytes one by one, so that few are in memory as values."""
+    """A result as an envelope, whose hits become bytes one by one, so that few are in memory as values or twice."""
     head = as_json(envelope([head_dict(result) | {"hits": []}]))
-    hits, n_bytes = [], len(head)
-    for values in hit_dicts(result, n_pairs=_n_listed(parameters)):
-        hits.append(as_json(values))
-        check_reply(n_bytes := n_bytes + len(hits[-1]))
-    end = head.rindex(b"]}]}")
-    return head[:end] + b", ".join(hits) + head[end:]
+    end, written = head.rindex(b"]}]}"), BytesIO()
+    written.write(head[:end])
+    for number, values in enumerate(hit_dicts(result, n_pairs=_n_listed(parameters))):
+        written.write(b", " * (number > 0) + as_json(values))
+        check_reply(written.tell() + len(head) - end)
+    written.write(head[end:])
+    return written.getvalue()
 
 
 def check_reply(n_bytes: int) -> None:
