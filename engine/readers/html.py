@@ -100,7 +100,7 @@ _HIDDEN_CLASS = re.compile(
 )
 _STATES = frozenset(["style", "hidden", "aria-hidden"])
 # In small letters, what the patterns of `_reason_of_looks` have: begins with a letter, which is found fast.
-_UNUSUAL = re.compile("pag|boilerplate|mw-|print|catlinks|linen|gutter|sr-|hidden|reader|del|stri|stru|line-|diff")
+_UNUSUAL = re.compile("pag|hd-|boilerplate|mw-|print|catlinks|linen|gutter|sr-|hidden|reader|del|stri|stru|line-|diff")
 _LETTERS = etree.XPath(  # with letters of other fonts, or numbers
     "//*[self::font or self::span or self::a][@style or @face or contains(@class, 'No') or contains(@class, 'num')"
     " or contains(@class, 'CommentaryLink')]"
