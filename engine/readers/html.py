@@ -98,9 +98,6 @@ _CLEAR = re.compile(r"(?<![\w-])opacity\s*:\s*0(?![\d.]*[1-9])", re.IGNORECASE)
 _HIDDEN_CLASS = re.compile(
     r"(?:^|\s)(?:sr-only|visually-?hidden|screen-?reader(?:-text|-only)?)(?:\s|$)", re.IGNORECASE
 )
-_STATES = frozenset(["style", "hidden", "aria-hidden"])
-# In small letters, what the patterns of `_reason_of_looks` have: begins with a letter, which is found fast.
-_UNUSUAL = re.compile("pag|hd-|boilerplate|mw-|print|catlinks|linen|gutter|sr-|hidden|reader|del|stri|stru|line-|diff")
 _LETTERS = etree.XPath(  # with letters of other fonts, or numbers
     "//*[self::font or self::span or self::a][@style or @face or contains(@class, 'No') or contains(@class, 'num')"
     " or contains(@class, 'CommentaryLink')]"
@@ -577,6 +574,11 @@ def _initial(picture: Element) -> str:
     """The letter that a picture shows at the start of a word; "" for any other picture."""
     letter, rest = (picture.get("alt") or "").strip(), picture.tail or ""
     return letter if len(letter) == 1 and letter.isupper() and rest[:1].islower() else ""
+
+
+_STATES = frozenset(["style", "hidden", "aria-hidden"])
+# A part, in small letters, of each name for which an element is left out below: a new name needs its own here.
+_UNUSUAL = re.compile("pag|boilerplate|mw-|print|catlinks|linen|gutter|sr-|hidden|reader|del|stri|stru|line-|diff|hd-")
 
 
 def _reason_of_looks(element: Element, names: str) -> str | None:
