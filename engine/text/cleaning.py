@@ -173,7 +173,8 @@ _PREFIXES = frozenset(["non", "multi", "quasi", "pseudo", "vice", "half", "cross
 
 def _whole_word(match: re.Match[str], known: frozenset[str]) -> str:
     is_of_three = match.string[match.start() - 1 : match.start()] == "-" or match[3][:1] == "-"
-    hyphen = hyphen_of(match[1], match[2], known, is_of_three=is_of_three)
+    is_soft = "\u00ad" in match.group() and f"{match[1]}-{match[2]}".lower() not in known
+    hyphen = "" if is_soft else hyphen_of(match[1], match[2], known, is_of_three=is_of_three)
     return f"{match[1]}{hyphen}{match[2]}{match[3]}\n"
 
 

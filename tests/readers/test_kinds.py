@@ -726,6 +726,8 @@ _UU = "begin 644 a.png\n" + "M1F5T8V@@=&AI<R!P:6-T=7)E(&9R;VT@=&AE(&QO8VL@86YD(&
         *((name, "A B S T R A C T\n\nA B C D E F\n", "ABSTRACT A B C D E F") for name in ("a.md", "a.txt", "a.rst")),
         *((name, "The X-\nray of the judg- \nment, jud\u00adgment", "The X-ray of the judgment, judgment")
           for name in ("a.md", "a.txt", "a.rst")),
+        *((name, "The gate\u00ad\nhouse of the gate and house", "The gatehouse of the gate and house")
+          for name in ("a.md", "a.txt", "a.rst", "a.html")),
         *((name, "แม่น้ำเก่าแก่มากและน้ำลึก\nเก่า", "แม่น้ำเก่าแก่มากและน้ำลึกเก่า") for name in ("a.md", "a.txt", "a.rst", "a.tex")),
         ("a.txt", "N\bNA\bA _\bg_\ba \x1b[1mold\x1b[0m", "NA ga old"),
         # words that are glued
