@@ -55,11 +55,7 @@ def read(data: bytes, doc_id: str, source: str) -> Iterator[Document | Unreadabl
 
 
 def read_entries(text: str, doc_id: str, source: str) -> Iterator[Document | Unreadable]:
-    """Read the entries of a text.
-
-    Raises:
-        DocumentError: it has none.
-    """
+    """Read the entries of a text."""
     text = _FIELD_OF_WOS.sub(_as_ris, text) if _START_OF_WOS.match(text) else text
     entries = [*_of_bibtex(text)] or [*_of_tags(text)]
     if not entries:

@@ -242,11 +242,7 @@ def _is_western(sample: bytes) -> bool:
 
 
 def read_limited(stream: BinaryIO, limit: int) -> bytes:
-    """Read a stream to its end, but never more than `limit` bytes.
-
-    Raises:
-        DocumentError: the stream holds more.
-    """
+    """Read a stream to its end, but never more than `limit` bytes."""
     parts: list[bytes] = []
     size = 0
     # In parts: one read of `limit` bytes allocates all of them, however short the stream is.
@@ -262,11 +258,7 @@ class Archive:
     """A zip file; the names of members are compared, never used as paths on this machine."""
 
     def __init__(self, data: bytes, form: str, max_bytes: int | None = None) -> None:
-        """Open it; `form` is the format in messages ("EPUB").
-
-        Raises:
-            DocumentError: not a zip file, or one that unpacks to more than `MAX_CONTAINER_BYTES`.
-        """
+        """Open it; `form` is the format in messages ("EPUB")."""
         self._form = form
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
@@ -291,11 +283,7 @@ class Archive:
         return sum(self._sizes[name] for name in self.named(suffixes))
 
     def read(self, name: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
-        """The bytes of a member.
-
-        Raises:
-            DocumentError: the member is missing, damaged, encrypted, or over the limit.
-        """
+        """The bytes of a member."""
         if name not in self:
             raise DocumentError(f"it has no {name}; save it as {self._form}")
         name = name if name in self._sizes else self._names[_folded(name)]

@@ -25,11 +25,7 @@ class Fields:
     id: str | None = None
 
     def named(self, record: dict[str, Any]) -> dict[str, Any]:
-        """The record with these fields under the usual names.
-
-        Raises:
-            DocumentError: it has no such field.
-        """
+        """The record with these fields under the usual names."""
         names = {"text": self.text, "title": self.title, "id": self.id}
         for usual, name in names.items():
             if name is None:

@@ -517,11 +517,7 @@ def _add_sections(blocks: Blocks, sections: object, depth: int = 1) -> dict[str,
 
 
 def _field_of_section(section: Mapping[str, Any], number: int) -> str:
-    """The field with the text of a section; "text" where the section is a heading alone.
-
-    Raises:
-        DocumentError: the section has other texts, which would be lost.
-    """
+    """The field with the text of a section; "text" where the section is a heading alone."""
     named = next((name for name in _OF_SECTIONS if section.get(name)), None)
     others = [name for name, value in section.items() if isinstance(value, list) and value and name not in _INNER]
     if named is None and others:
@@ -538,11 +534,7 @@ def _is_plain(value: object) -> bool:
 
 
 def flattened(value: Mapping[str, object]) -> dict[str, MetadataValue]:
-    """Nested values under dotted keys.
-
-    Raises:
-        DocumentError: a value that no filter can compare.
-    """
+    """Nested values under dotted keys."""
     flat: dict[str, MetadataValue] = {}
     _flatten("", value, flat)
     return flat

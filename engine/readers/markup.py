@@ -627,10 +627,6 @@ _MENDS: tuple[tuple[str, Callable[[bytes, str], bytes]], ...] = (
 
 
 def check_tags(n_tags: int) -> None:
-    """Refuse more start and end tags than fit into reasonable memory.
-
-    Raises:
-        DocumentError: there are more than `_MAX_TAGS`.
-    """
+    """Refuse more start and end tags than fit into reasonable memory."""
     if n_tags > _MAX_TAGS:
         raise DocumentError(f"it has {n_tags:,} tags, the limit is {_MAX_TAGS:,}; convert it to plain text")

@@ -443,11 +443,7 @@ def _annotated(text: str, annotations: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def id_of(record: Mapping[str, Any], default: str = "") -> str:
-    """The id of a record; a default, if there is one, where it has none.
-
-    Raises:
-        DocumentError: there is neither.
-    """
+    """The id of a record; a default, if there is one, where it has none."""
     names = (*IDS, *(name for name in record if _ID.match(name)))
     own_id = next((record[name] for name in names if name in record), None)
     is_usable = isinstance(own_id, str | int | float) and not isinstance(own_id, bool) and str(own_id).strip()
@@ -461,11 +457,7 @@ def id_of(record: Mapping[str, Any], default: str = "") -> str:
 
 
 def title_of(record: Mapping[str, Any]) -> str:
-    """The title of a record, or "".
-
-    Raises:
-        DocumentError: the title is no text.
-    """
+    """The title of a record, or ""."""
     parts = (record.get(name) for name in ("metadata", "biblio", "content"))  # of Lens and OpenReview
     inside = next((part for part in parts if isinstance(part, dict)), {})
     places = ((record, _TITLES), (inside, ("title", "invention_title")))
@@ -483,11 +475,7 @@ def without_tags(text: str) -> str:
 
 
 def text_of(record: Mapping[str, Any], field: str) -> str:
-    """The text, or the paragraphs, in a field; "" where the field is absent.
-
-    Raises:
-        DocumentError: the field holds something else.
-    """
+    """The text, or the paragraphs, in a field; "" where the field is absent."""
     value = record.get(field)
     if value is None:
         return ""

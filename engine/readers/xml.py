@@ -359,11 +359,7 @@ def _read_wiki(page: Element, doc_id: str, source: str) -> Document:
 
 
 def _read_any(root: Element, doc_id: str, source: str) -> Document:
-    """Read a tree without a grammar of its own.
-
-    Raises:
-        DocumentError: its text has no sentences, as that of data and settings.
-    """
+    """Read a tree without a grammar of its own."""
     name = local_name(root)
     if name in _ROOTS_WITHOUT_TEXT or not (name in _KNOWN or _has_sentences(root)):
         raise DocumentError(
