@@ -344,8 +344,8 @@ def _unwrapped(value: object) -> object:
     if len(value) == 1:
         ((name, inner),) = value.items()
         return inner if name == "value" or str(name).startswith("$") else value
-    if not value.keys().isdisjoint(_NAMES_OF_SECTIONS) and (rows := _rows(value)):
-        return rows
+    if not value.keys().isdisjoint(_NAMES_OF_SECTIONS) and not {"text", "paragraphs", "content"}.isdisjoint(value):
+        return _rows(value) or value
     return value.get("processed") or value["value"] if {"value", "format"} <= {*value} else value
 
 

@@ -102,6 +102,7 @@ _AUTHORS = {"authors": ["Ann Vane", "Rin Okabe"]}
         ({"summary": ["An aim."], "report": {"section_title": "", "paragraphs": [], "subsections": [
             {"section_title": "Aim", "paragraphs": ["One."]}]}}, "Summary An aim. Aim One.", {}),
         ({"title_t": "T", "body_txt_en": "One."}, "T One.", {}),
+        ({"text": "One.", "metadata": {"title": ["T"], "abstract": ["Aim."]}}, "T One.", {"abstract": ["Aim."]}),
         ({"lc": 1, "type": "constructor", "id": ["langchain", "Document"], "kwargs": {"page_content": "One.",
             "metadata": {"page": 1}}}, "One.", {"page": 1}),
         ({"summary": "An aim.", "full_report": _PROSE, "license": _PROSE},
