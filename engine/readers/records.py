@@ -378,7 +378,7 @@ def _of_blocks_or_pages(record: dict[str, Any]) -> dict[str, Any]:
     if isinstance(pages := record.get("pages"), list) and all(isinstance(page, str) for page in pages):
         record = record | {"pages": [{"page": number, "text": page} for number, page in enumerate(pages, 1)]}
     for name in ("pages", *TEXT_FIELDS):
-        if whole := _text_of_pages(record.get(name)):  # of Mistral OCR, and of many programs
+        if isinstance(record.get(name), list) and (whole := _text_of_pages(record[name])):  # of Mistral OCR and others
             return {key: value for key, value in record.items() if key != name} | {"text": text or whole}
     spans = attributes.get("pdf_page_numbers") if isinstance(attributes, dict) else None
     if not isinstance(spans, list) or not isinstance(text, str) or "\f" in text:
@@ -388,15 +388,14 @@ def _of_blocks_or_pages(record: dict[str, Any]) -> dict[str, Any]:
     return record | {"text": "\f".join(pages)}
 
 
-def _text_of_pages(pages: object) -> str:
-    """The texts of a list of numbered pages, with form feeds between; "" for anything else."""
-    listed = pages if isinstance(pages, list) else []
+def _text_of_pages(pages: list[Any]) -> str:
+    """The texts of a list of numbered pages, with form feeds between; "" for other lists."""
     found = [
         next((page[name] for name in ("text", "markdown", "content") if isinstance(page.get(name), str)), "")
-        for page in listed
+        for page in pages
         if isinstance(page, dict) and not _PAGE_NUMBERS.isdisjoint(page)
     ]
-    return "\f".join(found) if len(found) == len(listed) and any(map(str.strip, found)) else ""
+    return "\f".join(found) if len(found) == len(pages) and any(map(str.strip, found)) else ""
 
 
 def _in_one_language(texts: list[Any]) -> list[Any]:
