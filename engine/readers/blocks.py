@@ -115,9 +115,9 @@ class Blocks:
         if self._source:
             dates = [str(metadata.get(name, "")).replace("-", "") for name in ("date", "filed", "priority_date")]
             shown = [title, *map(str, metadata.values()), *dates]
-            self.left_out[reasons.FRONT_MATTER] += n_lost(self._fields, shown)
+            self.left_out[reasons.FRONT_MATTER] += n_lost(shown, self._fields)
             accounted = [text, *(self._fields or shown), *self._skipped]
-            self.left_out[reasons.UNEXPLAINED] = n_lost(self._source, accounted)
+            self.left_out[reasons.UNEXPLAINED] = n_lost(accounted, self._source)
         document = assemble(
             text,
             self.headings,
@@ -152,18 +152,22 @@ def several(
         yield replace(document, doc_id=f"{doc_id}#{name}")
 
 
-def n_lost(source: list[str], accounted: list[str]) -> int:
-    """The number of words of a source that are not accounted for; a word can be a part of another word there."""
-    whole = _as_words(accounted)
-    expected, known = Counter(_as_words(source).split()), Counter(whole.split())
-    missing = [(word, n) for word, n in expected.items() if n > known[word] and len(word) >= _LEAST_BYTES]
+def n_lost(accounted: list[str], *sources: list[str]) -> int:
+    """The number of words of each source that are not accounted for; a word can be a part of another word there."""
+    whole = _as_words(accounted) if sources else b""
+    known = Counter(whole.split())
     each = b" ".join(known)  # searched faster than all words, where once is enough
 
     def n_inside(word: bytes, n: int) -> int:
         return whole.count(word) if word in each and n > 1 else word in each
 
-    n_searched = sum(min(n - known[word], max(0, n - n_inside(word, n))) for word, n in missing[:_MOST_SEARCHED])
-    return n_searched + sum(n - known[word] for word, n in missing[_MOST_SEARCHED:])
+    n_words = 0
+    for source in sources:
+        expected = Counter(_as_words(source).split())
+        missing = [(word, n) for word, n in expected.items() if n > known[word] and len(word) >= _LEAST_BYTES]
+        n_words += sum(min(n - known[word], max(0, n - n_inside(word, n))) for word, n in missing[:_MOST_SEARCHED])
+        n_words += sum(n - known[word] for word, n in missing[_MOST_SEARCHED:])
+    return n_words
 
 
 def _as_words(texts: list[str]) -> bytes:

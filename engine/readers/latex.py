@@ -240,7 +240,7 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     fields += [value for field in ("author", "date", "name", "notes") for value in front[field]]
     accounted = [title, blocks.text, *map(str, metadata.values()), *front["date"][:1]]
     blocks.left_out.update(counts)
-    blocks.left_out[reasons.FRONT_MATTER] = n_lost(list(map(_words, fields)), accounted)
+    blocks.left_out[reasons.FRONT_MATTER] = n_lost(accounted, list(map(_words, fields)))
     blocks.expect(_words(body))
     for words in (*removed, *front["author"], *front["notes"], *front["date"]):
         blocks.skip(_words(words))

@@ -306,7 +306,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     marked = " ".join(word.replace("^", "") for word in flow.text.split() if "^" in word)
     shown = [flow.text, marked, *extract.turned, *extract.readings, *extract.hidden, *dropped]
     characters = _DOUBLED.sub(r"\1", "\n".join(extract.characters))
-    left_out[reasons.UNEXPLAINED] = n_lost([_BETWEEN_WORDS.sub(" ", characters)], shown)
+    left_out[reasons.UNEXPLAINED] = n_lost(shown, [_BETWEEN_WORDS.sub(" ", characters)])
     declared = extract.properties.get("Title", "").strip()
     first_page = _first_page(unnumbered)
     case = case_name(first_page)

@@ -533,9 +533,8 @@ def count_unread(record: Mapping[str, Any], read: set[str], shown: list[str], le
     for name, reason in COUNTED.items():
         if isinstance(record.get(name), dict | list) and name not in read:
             left_out[reason] += len(record[name])
-    for name, value in record.items():
-        if name not in (*read, *COUNTED) and (unread := [*_texts_in(value)]):
-            left_out[reasons.FIELDS] += n_lost(unread, shown)  # each by itself, because fields repeat each other
+    unread = ([*_texts_in(value)] for name, value in record.items() if name not in (*read, *COUNTED))
+    left_out[reasons.FIELDS] += n_lost(shown, *filter(None, unread))  # each by itself, because fields repeat each other
 
 
 def _texts_in(value: object) -> Iterator[str]:
