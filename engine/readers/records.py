@@ -287,6 +287,9 @@ def _fields_of_bioc(infons: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
+_KNOWN = frozenset(["text", "sections", "author", *TEXT_FIELDS, *_TITLES, *IDS])
+
+
 def usual_names(record: dict[str, Any], depth: int = 0) -> dict[str, Any]:
     """The record with fields such as "Title" and "caseName" under the names of this module."""
     record = {name: _unwrapped(value) for name, value in record.items()}
@@ -294,15 +297,14 @@ def usual_names(record: dict[str, Any], depth: int = 0) -> dict[str, Any]:
         record = record["documents"][0] if is_bioc(record["documents"][0]) else record
     record = of_bioc(record) if is_bioc(record) else record
     record = _of_blocks_or_pages(record)
-    known = {"text", "sections", "author", *TEXT_FIELDS, *_TITLES, *IDS}
     others = {
-        key: _OWNER.sub("", _CAPITAL.sub("_", key).replace("-", "_").lower()) for key in record if key not in known
+        key: _OWNER.sub("", _CAPITAL.sub("_", key).replace("-", "_").lower()) for key in record if key not in _KNOWN
     }
     for key, name in others.items():
         short = _NOTATION.sub("", name)
         names = (name, short, f"{short}s", *(one for one in _LISTED if f"{one}s" == short))
-        others[key] = next((one for one in names if one in known), name)
-    renamed = {key: name for key, name in others.items() if name != key and name in known and name not in record}
+        others[key] = next((one for one in names if one in _KNOWN), name)
+    renamed = {key: name for key, name in others.items() if name != key and name in _KNOWN and name not in record}
     record = {renamed.get(key, key): value for key, value in record.items()} if renamed else record
     for name in _LISTED:
         if isinstance(items := record.get(name), list):
@@ -377,8 +379,9 @@ def _of_blocks_or_pages(record: dict[str, Any]) -> dict[str, Any]:
         raise DocumentError("a part of its document is no object with the fields of its kind") from error
     if isinstance(pages := record.get("pages"), list) and all(isinstance(page, str) for page in pages):
         record = record | {"pages": [{"page": number, "text": page} for number, page in enumerate(pages, 1)]}
-    for name in ("pages", *TEXT_FIELDS):
-        if isinstance(record.get(name), list) and (whole := _text_of_pages(record[name])):  # of Mistral OCR and others
+    lists = {name for name, value in record.items() if isinstance(value, list)}
+    for name in ("pages", *TEXT_FIELDS) if lists else ():
+        if name in lists and (whole := _text_of_pages(record[name])):  # of Mistral OCR, and of many programs
             return {key: value for key, value in record.items() if key != name} | {"text": text or whole}
     spans = attributes.get("pdf_page_numbers") if isinstance(attributes, dict) else None
     if not isinstance(spans, list) or not isinstance(text, str) or "\f" in text:
