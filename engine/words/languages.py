@@ -222,4 +222,4 @@ def _by_stop_words(words: Counter[str]) -> str:
 def _n_listed(words: Counter[str], language: str) -> float:
     """The stop words of a language among some words; each one counts up to a limit."""
     most = max(1.0, _MOST_OF_ONE * words.total())
-    return sum(min(words[word], most) for word in _listed(language) if len(word) > 1 and word in words)
+    return sum(min(words[word], most) for word in _listed(language).intersection(words) if len(word) > 1)
