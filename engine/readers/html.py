@@ -576,16 +576,8 @@ def _initial(picture: Element) -> str:
     return letter if len(letter) == 1 and letter.isupper() and rest[:1].islower() else ""
 
 
-_STATES = frozenset(["style", "hidden", "aria-hidden"])
-# A part, in small letters, of each name for which an element is left out below: a new name needs its own here.
-_UNUSUAL = re.compile("pag|boilerplate|mw-|print|catlinks|linen|gutter|sr-|hidden|reader|del|stri|stru|line-|diff|hd-")
-
-
 def _reason_of_looks(element: Element, names: str) -> str | None:
     """The reason to leave out an element by its class, its style and its state; None for none."""
-    is_usual = _STATES.isdisjoint(element.keys()) and element.tag != "dialog"
-    if is_usual and not _UNUSUAL.search(f"{element.tag} {' '.join(element.values())}".lower()):
-        return None
     roles = " ".join(value for name, value in element.items() if name.endswith(("role", "type")))
     is_break = _PAGE_BREAK.search(roles)
     is_page = is_break or (
