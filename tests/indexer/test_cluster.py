@@ -50,22 +50,22 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Killer:
-    """Kills processes of Ray by their names, one after some commits."""
+    """Kills a process of Ray after each of some commits, or after the next one at which a process of that name runs."""
 
-    def __init__(self, victims: dict[int, str]) -> None:
-        self._victims = victims
+    def __init__(self, name: str, *commits: int) -> None:
+        self._name, self._commits = name, commits
         self._n_commits = 0
-        self.killed: list[str] = []
+        self.killed: list[int] = []  # the commits after which a process was killed
 
     def __call__(self, report: BuildReport) -> None:
-        if not report.n_encoded:
+        self._n_commits += bool(report.n_encoded)
+        due = self._commits[len(self.killed) :]
+        if not due or self._n_commits < due[0]:
             return
-        self._n_commits += 1
-        name = self._victims.get(self._n_commits)
-        for process in psutil.process_iter(["name", "cmdline"]) if name else ():
-            if any(part.startswith(f"ray::{name}") for part in process.info["cmdline"] or ()):
+        for process in psutil.process_iter(["name", "cmdline"]):
+            if any(part.startswith(f"ray::{self._name}") for part in process.info["cmdline"] or ()):
                 process.kill()
-                self.killed.append(str(name))
+                self.killed.append(self._n_commits)
                 return
 
 
@@ -121,7 +121,7 @@ def test_a_dead_encoder_changes_no_bit(
     undisturbed: tuple[Path, BuildReport], words: Path, tmp_path: Path, bert_folder: Path, cluster: RayCluster
 ) -> None:
     folder = Path(shutil.copytree(words, tmp_path / "x.parts"))
-    killer = Killer({2: "encode_stored", 5: "encode_stored"})
+    killer = Killer("encode_stored", 2, 5)
     report = run(folder, bert_folder, cluster, killer)
     assert killer.killed and report.n_encoded == N
     assert contents(folder) == contents(undisturbed[0])
