@@ -119,7 +119,7 @@ _PRESENTED: Mapping[str, Callable[[list[str]], str]] = {
 
 
 _MAX_TAGS = 2_000_000  # lxml needs some 200 bytes for an element, however short it is in the file
-_NAMED_CHARACTER = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,30});")
+_NAMED_CHARACTER = re.compile(rb"&([A-Za-z][A-Za-z0-9.]{1,30});")
 _FORM = re.compile("[1aAiI]")  # of the numbers of a list
 LABEL = "longmatch-label"  # an attribute: the number of an item or a heading that its reader has counted
 NOTE_MARK = re.compile(r"\^?[*\u2020\u2021]$|(?<=[^\W\d_]{3})(?:\^\d{1,2}|\[\d{1,2}\])$")  # behind a title
@@ -332,7 +332,7 @@ class _Walk:
                 path.append((node, iter(node)))
                 continue
             elif node.tag is etree.Entity:
-                self._add(html.unescape(node.text))
+                self._add(_named(node.text))
             if node is not root and node.tail:
                 self._add(node.tail)
         self._flush()
@@ -565,7 +565,9 @@ def parse_safely(data: bytes) -> Element:
     fault = ""
     for _ in range(_MOST_FAULTS):
         try:
-            return etree.fromstring(data, _parser())
+            root = etree.fromstring(data, _parser())
+            is_whole = next(root.iter(etree.Entity), None) is None  # with a DTD, unknown names are nodes and no fault
+            return root if is_whole else etree.fromstring(_NAMED_CHARACTER.sub(_numbered_character, data), _parser())
         except etree.XMLSyntaxError as error:
             fault = one_line(error.msg)
         mend = next((mend for pattern, mend in _MENDS if re.search(pattern, fault)), None)
@@ -581,8 +583,19 @@ def _parser() -> etree.XMLParser:
     )
 
 
+_GREEK = dict(
+    zip("a b g d e z ee th i k l m n x o p r sf s t u ph kh ps oh".split(), "αβγδεζηθικλμνξοπρςστυφχψω", strict=True)
+)
+
+
+def _named(reference: str) -> str:
+    """The characters of a reference: names as in HTML, and letters of Greek as "&agr;" (ISO 8879)."""
+    letter = _GREEK.get(reference[1:-3].lower(), "") if reference.endswith("gr;") else ""
+    return (letter.upper() if reference[1].isupper() else letter) or html.unescape(reference)
+
+
 def _numbered_character(match: re.Match[bytes]) -> bytes:
-    character = html.unescape(match.group().decode())
+    character = _named(match.group().decode())
     if match[1] in (b"lt", b"gt", b"amp", b"quot", b"apos"):
         return match.group()
     return b"&amp;" + match.group()[1:] if character.endswith(";") else character.encode("ascii", "xmlcharrefreplace")

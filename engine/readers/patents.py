@@ -226,6 +226,8 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     blocks.expect(markup.all_text(root))
     blocks.add(title)
     markup.lift(root, _NOTES, frozenset(["p", "claim-text"]))
+    for reference in root.iter("{*}dependent-claim-reference"):
+        etree.strip_tags(reference, "{*}claim-text")  # as "claim 1", in the middle of a sentence
     for amended in root.iterfind("{*}claims[@claim-type]"):
         if "amended" in amended.get("claim-type"):
             amended.tag = "amended-claims"
@@ -365,24 +367,16 @@ class _Bibliography:
             return "".join(self.root.get(part) or "" for part in ("country", "doc-number", "kind"))
         published = next(self._data.iterfind("{*}publication-reference//{*}document-id"), None)
         own = self._data.find("{*}document-id")
-        return (
-            _joined(published, ("country", "doc-number", "kind"))
-            or "".join(words(next(iter(self._all(tag)), None)) for tag in ("B190", "B110", "B130"))
-            or (
-                f"{_joined(own, ('country',)) or 'US'}{_joined(own, ('doc-number', 'kind', 'kind-code'))}"
-                if own is not None
-                else ""
-            )
-        )
+        printed = "".join(words(next(iter(self._all(tag)), None)) for tag in ("B190", "B110", "B130"))
+        number = _joined(published, ("country", "doc-number", "kind")) or printed
+        country = "" if number or own is None else _joined(own, ("country",)) or "US"
+        return number or f"{country}{_joined(own, ('doc-number', 'kind', 'kind-code'))}"
 
     def date(self) -> str:
         own = self.root.get("date-publ") or self.root.get("date")
         dates = (date for element in self._all("B140") for date in element.iter("{*}date", "{*}DATE"))
-        return (
-            own
-            or self._first("publication-reference//{*}date", "document-id/{*}document-date", "document-id/{*}date")
-            or words(next(dates, None))
-        )
+        of_id = self._first("publication-reference//{*}date", "document-id/{*}document-date", "document-id/{*}date")
+        return own or of_id or words(next(dates, None))
 
     def filed(self) -> str:
         return next(filter(None, map(words, self._below(_FILED))), "")
@@ -401,9 +395,7 @@ class _Bibliography:
 
     def inventors(self) -> list[str]:
         """The inventors; until 2012 the USPTO listed them as applicants."""
-        people = self._all("first-named-inventor", "inventor", "B721") or list(
-            self._data.iterfind(".//{*}inventors/{*}name")
-        )
+        people = self._all("first-named-inventor", "inventor", "B721") or self._below(["inventors/{*}name"])
         applicants = (one for one in self._all("applicant") if one.get("app-type") == "applicant-inventor")
         return _names(people or applicants)
 

@@ -31,24 +31,27 @@ _CLAIMS_LINE = re.compile(
 _CLAIM = re.compile(
     rf"^[ \t#>-]*(?:\*\*)?[(\[【]?(?:{_WORD}[ \t]*|c(?=\d+\]))?"
     r"(\d{1,3})\.?(?:[ \t]*[-–—][ \t]*(\d{1,3}))?[ \t]*"
-    r"(?:(?:\\?[.):、．：]-?|[\]】]|[ \t][-–—](?=[ \t]))(?:\*\*)?(?:\s+(?=\S)|(?=[\u3040-\u9fff]))"
+    r"(?:(?:\\?[.):、．：]-?|[\]】]|[ \t][-–—](?=[ \t]))(?:\*\*)?(?:\s+(?=\S)|(?=[\u3040-\u9fff]|(?-i:[A-Z])))"
     r"|(?=\((?:cancel|withdraw|original|currently|previously|new\b)))"
     rf"|^#*[ \t]*{_WORD}[ \t]+(\d{{1,3}})[ \t]*$\s*",
     re.IGNORECASE | re.MULTILINE,
 )
 # An element ends at a semicolon, at a blank line and after the words that close the preamble; "wherein" begins one.
 _BORDER = re.compile(
-    r"(?P<list>;(?:[ \t]*(?:and|or|und|oder|et|ou)\b(?!/))?|\n[ \t]*\n)"
+    r"(?P<list>;(?:[ \t]*(?:and|or|und|oder|et|ou)\b(?!/),?)?|\n[ \t]*\n)"
     r"|(?P<preamble>\b(?:compris(?:ing|es?)|consist(?:ing|s)(?:\s+essentially)?\s+of|includ(?:ing|es)|contain(?:ing|s)"
     r"|having|characteri[sz]ed\s+(?:in\s+that|by)|the\s+improvement\s+(?:comprising|wherein)"
     r"|umfass(?:end|t)|aufweisend|enthaltend|bestehend\s+aus|dadurch\s+gekennzeichnet,?\s+dass|gekennzeichnet\s+durch"
     r"|caractérisée?\s+(?:en\s+ce\s+que|par)|comprenant)\b)(?:\s+(?:(?:the|die|les)\s+)?(?:following\s+|folgenden?\s+)?"
-    r"(?:steps(?:\s+of)?|Schritte|étapes(?:\s+suivantes)?)\b)?(?P<colon>[ \t]*:)?"
+    r"(?:steps(?:\s+of)?|Schritte|étapes(?:\s+suivantes)?)\b)?(?P<colon>[ \t]*[:;])?,?"
     r"|,\s*(?=(?P<clause>wherein|whereby|wobei|worin|dans\s+lequel|dans\s+laquelle)\b)",
     re.IGNORECASE,
 )
 _CITES_CLAIM = re.compile(r"\b(?:claims?|anspr(?:uch|üche[n]?)|revendications?)\s+\d", re.IGNORECASE)
-_LEAST_LETTERS = 4  # a shorter element is joined with the next one
+# Up to three letters, or words that open a limitation, on a line of their own are joined with the next one.
+_OPENING = re.compile(
+    r"(?:[\W\d_]*[^\W\d_]){0,3}[\W\d_]*|\W*(?:wherein|whereby|where|in\s+which|wobei|worin)\W*", re.IGNORECASE
+)
 
 
 class Unit(StrEnum):
@@ -165,7 +168,6 @@ def _elements(text: str, claim: Span, begin: int) -> list[Span]:
             if border["preamble"]:
                 is_border &= border["colon"] is not None or not has_preamble
                 has_preamble = True
-        is_short = sum(map(str.isalpha, before)) < _LEAST_LETTERS
-        if is_border and not is_short and text[border.end() : claim.stop].strip():
+        if is_border and not _OPENING.fullmatch(before) and text[border.end() : claim.stop].strip():
             starts.append(border.end())
     return [Span(start, stop) for start, stop in zip(starts, [*starts[1:], claim.stop], strict=True)]

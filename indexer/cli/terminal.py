@@ -276,20 +276,16 @@ class BuildProgress(_Progress):
         return f"{report.n_tokens / max(report.seconds, 1e-9):,.0f} tokens/s" if report.n_tokens else ""
 
     def _line(self, report: BuildReport) -> str:
-        parts = [f"{report.n_seen:,} documents"]
-        if report.n_encoded > report.n_added + report.n_replaced:
-            parts = [f"{report.n_encoded:,} documents encoded"]
-        elif self._n_files is not None and report.n_seen <= self._n_files:
-            parts[0] += f" of {self._n_files:,}"
+        """The documents, of all where their number is known, with the time left at the speed of this run."""
+        n_done, n_all, noun = report.n_seen, self._n_files, "documents"
+        if self._activity is not None and self._activity.n_to_encode:
+            n_done, n_all, noun = report.n_encoded, self._activity.n_to_encode, "documents encoded"
+        parts = [f"{n_done:,} {noun}"]
+        if n_all is not None and n_done <= n_all:
+            seconds = report.seconds / max(n_done, 1) * (n_all - n_done)
+            parts = [f"{parts[0]} of {n_all:,}", f"about {seconds:,.0f} s left"]
         speed = [f"{report.n_tokens:,} tokens", self._note(report)] if report.n_tokens else []
-        return ", ".join([*parts, *self._time_left(report), *speed])
-
-    def _time_left(self, report: BuildReport) -> list[str]:
-        """The time left at the speed of this run."""
-        if self._n_files is None or report.n_seen > self._n_files:
-            return []
-        seconds = report.seconds / max(report.n_seen, 1) * (self._n_files - report.n_seen)
-        return [f"about {seconds:,.0f} s left"]
+        return ", ".join([*parts, *speed])
 
 
 class PairsProgress(_Progress):

@@ -120,16 +120,20 @@ def every_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_files", "line"),
+    ("n_files", "n_to_encode", "line"),
     [
-        (100, "25 documents of 100, about 30 s left, 50,000 tokens, 5,000"),
-        (None, "25 documents, 50,000 tokens, 5,000"),
+        (100, 0, "25 documents of 100, about 30 s left, 50,000 tokens, 5,000"),
+        (None, 0, "25 documents, 50,000 tokens, 5,000"),
+        (25, 25, "10 documents encoded of 25, about 15 s left, 50,000 tokens, 5,000"),
     ],
 )
-def test_the_time_left_follows_documents(n_files: int | None, line: str) -> None:
-    stream = io.StringIO()
+def test_the_time_left_follows_documents(n_files: int | None, n_to_encode: int, line: str) -> None:
+    stream, report = io.StringIO(), BuildReport(seconds=10, n_added=25, n_encoded=10, n_tokens=50_000)
     with BuildProgress(n_files, stream) as progress:
-        progress(BuildReport(seconds=10, n_added=25, n_tokens=50_000))
+        activity = Activity(report, progress)
+        activity.begin()
+        activity.n_to_encode = n_to_encode
+        progress(report)
     assert stream.getvalue() == f"{line} tokens/s\n"
 
 

@@ -218,15 +218,17 @@ _GRANT = """<PATDOC><SDOBI><B110><DNUM><PDAT>06442728</PDAT></DNUM></B110><B130>
 Old H</PDAT><SB><PDAT>2</PDAT></SB><PDAT>O.</PDAT></PARA></BTEXT></SDODE><SDOCL><H><PDAT>What is claimed is:</PDAT>
 </H><CL><CLM>
 <PARA><PDAT>1. A pump.</PDAT></PARA></CLM></CL></SDOCL></PATDOC>"""
-_APPLICATION = """<patent-application-publication><subdoc-bibliographic-information><document-id>
+_APPLICATION = """<!DOCTYPE patent-application-publication SYSTEM "p.dtd">
+<patent-application-publication><subdoc-bibliographic-information><document-id>
 <doc-number>20010031492</doc-number>
 <kind-code>A1</kind-code><document-date>20011018</document-date></document-id>
-<title-of-invention>Assay</title-of-invention>
+<title-of-invention>Assay of &agr;-amylase</title-of-invention>
 <inventors><name><given-name>Ann</given-name><family-name>Vane</family-name></name></inventors>
 </subdoc-bibliographic-information><subdoc-description><section><heading lvl="1">DETAILS</heading><paragraph>
 <number>&lsqb;0001&rsqb;</number> It follows.</paragraph></section></subdoc-description><subdoc-claims>
-<heading lvl="1">Claimed:
-</heading><claim><claim-text>1. An assay.</claim-text></claim></subdoc-claims></patent-application-publication>"""
+<heading lvl="1">Claimed:</heading><claim><claim-text>1. The assay of
+<dependent-claim-reference><claim-text>claim 1</claim-text></dependent-claim-reference>.</claim-text></claim>
+</subdoc-claims></patent-application-publication>"""
 _APS = """PATN
 WKU  057006474
 TTL  Taxol process of
@@ -298,7 +300,7 @@ _REISSUE = """<us-patent-grant><us-bibliographic-data-grant><invention-title>Pum
         ("a.xml", _OPS, "Pump", ["Abstract\n\nA pump."], {"number": "EP1000A1", "year": 2001}),
         ("a.xml", _GRANT, "Rotor pump", ["BACKGROUND\n\nOld H2O.", "Claims\n\n1. A pump."],
          {"number": "US06442728B1", "date": "2002-08-27", "inventors": ["Ann Vane"]}),
-        ("a.xml", _APPLICATION, "Assay", ["DETAILS\n\n[0001] It follows.", "Claims\n\n1. An assay."],
+        ("a.xml", _APPLICATION, "Assay of \u03b1-amylase", ["DETAILS\n\n[0001] It follows.", "The assay of claim 1."],
          {"number": "US20010031492A1", "inventors": ["Ann Vane"]}),
         ("a.txt", _APS, "Taxol process of interest",
          ["Abstract\n\nDescribed is a process of pumps.", "BACKGROUND\n\nPumps are old.", "1. A process comprising:"],

@@ -161,6 +161,7 @@ def test_the_header_of_a_corpus_is_counted(n_texts: int) -> None:
     [
         (b"<b id='1' n=\"2\" id='3'>Oak</b> and <i n='1' n='2'/>elm", "Oak and elm"),
         (b"Oak&nbsp;and &unknown; elm &lt; &eacute;", "Oak and &unknown; elm < \xe9"),
+        (b"&thgr;-oak &PHgr;&b.alpha; &alpha;", "\u03b8-oak \u03a6&b.alpha; \u03b1"),
         (b"Oak & elm; A&T &lt; 3", "Oak & elm; A&T < 3"),
         (b"Oak\x0cand\x02elm", "Oak and elm"),
         ("\xc9tang \xe9cluse".encode("latin-1"), "\xc9tang \xe9cluse"),

@@ -270,10 +270,12 @@ def test_sections_stay_as_they_are_and_sentences_become_sections() -> None:
          ["1. Pumpe, dadurch gekennzeichnet, dass", "sie leckt,", "wobei sie ruht."]),
         ("1. A method comprising:\n\n(a) reading;\n\n(b) writing.",
          ["1. A method comprising:", "(a) reading;", "(b) writing."]),
+        ("1. A method comprising, in turn;\n\nwherein\n\nj is 1; and,\n\n(b) writing.",
+         ["1. A method comprising,", "in turn;", "wherein\n\nj is 1; and,", "(b) writing."]),
         ("1. A method, which includes\nthe following steps: reading; writing.",
          ["1. A method, which includes\nthe following steps:", "reading;", "writing."]),
     ],
-    ids=["list", "characterised", "dependent", "german", "steps", "following"],
+    ids=["list", "characterised", "dependent", "german", "steps", "marks", "following"],
 )  # fmt: skip
 def test_an_element_is_the_preamble_or_a_limitation(claim: str, elements: list[str]) -> None:
     found = divide_by(make_document("d", [("Claims", claim)]), Unit.ELEMENT)
@@ -292,7 +294,7 @@ def test_an_element_is_the_preamble_or_a_limitation(claim: str, elements: list[s
             "Claim 1 - A pump.\n\nClaim 2 - A drain.\n", "【請求項1】 A pump.\n\n【請求項2】 A drain.\n",
             "- 1. A pump.\n- 2. A drain.\n", "1. A pump.\n1. A drain.\n", "1.- A pump.\n\n2.- A drain.\n",
             "### Claim 1\n\nA pump.\n\n### Claim 2\n\nA drain.\n", "1.\nA pump.\n2.\nA drain.\n",
-            "Claim 1. A pump.\n\nClaim 2. A drain.\n", "Claim 1\nA pump.\nClaim 2\nA drain.\n",
+            "Claim 1. A pump.\n\nClaim 2. A drain.\n", "Claim 1\nA pump.\nClaim 2\nA drain.\n", "1.A pump.\n2.A tub.\n",
             "【請求項１】\nA pump.\n【請求項２】\nA drain.\n", "[c1] A pump.\n[c2] A drain.\n",
             "1.一种水泵，包括转子。\n2、一种阀，包括座。\n", "Claim 1 (Original) A pump.\nClaim 2 (New) A drain.\n",
         )),
