@@ -112,7 +112,12 @@ def changes_of(result: Result) -> Changes:
 def _in_sections(change: Change, query: Document, target: Document) -> Iterator[Change]:
     """A change, cut where a section of the target begins, or, where text is deleted alone, one of the query."""
     if change.target.start == change.target.stop:
-        yield from (Change(deleted, change.target) for deleted in _cut(query, change.query))
+        starts = [{part.start for part in side.sections} for side in (query, target)]
+        before = change.target.start - 1  # in the section before, where its last words are deleted
+        is_between = change.target.start in starts[1] and target.text[before : before + 1].isspace()
+        for deleted in _cut(query, change.query):
+            is_last = is_between and deleted.start not in starts[0]
+            yield Change(deleted, Span(before, before) if is_last else change.target)
         return
     deleted = change.query
     for inserted in _cut(target, change.target):
@@ -148,9 +153,8 @@ def _moved(result: Result, words: Sequence[Sequence[Sequence[_Word]]]) -> list[t
         for number, side in zip(pair, seen, strict=True):
             side.add(number)
     best.sort()
-    in_order = SequenceMatcher(
-        None, [theirs for _, theirs in best], sorted(theirs for _, theirs in best), autojunk=False
-    )
+    places = [theirs for _, theirs in best]
+    in_order = SequenceMatcher(None, places, sorted(places), autojunk=False)
     in_place = {block.a + step for block in in_order.get_matching_blocks() for step in range(block.size)}
     return [pair for at, pair in enumerate(best) if at not in in_place]
 
@@ -159,9 +163,8 @@ def _diff(mine: Sequence[_Word], theirs: Sequence[_Word]) -> Iterator[Change]:
     """The changes between two texts: first by paragraph, then by word in those that differ."""
     paragraphs = [_paragraphs(side) for side in (mine, theirs)]
     texts = [[tuple(word.text for word in paragraph) for paragraph in side] for side in paragraphs]
-    for tag, first, stop, other_first, other_stop in SequenceMatcher(
-        None, texts[0], texts[1], autojunk=False
-    ).get_opcodes():
+    matcher = SequenceMatcher(None, texts[0], texts[1], autojunk=False)
+    for tag, first, stop, other_first, other_stop in matcher.get_opcodes():
         if tag != "equal":
             places = [sum(map(len, side[:begin])) for side, begin in zip(paragraphs, (first, other_first), strict=True)]
             sizes = sum(map(len, paragraphs[0][first:stop])), sum(map(len, paragraphs[1][other_first:other_stop]))
@@ -286,10 +289,8 @@ def runs_of(changes: Changes, section: int, own: Sequence[Change]) -> Iterator[R
         ):
             if span.start < span.stop:
                 yield Run(" ".join(_prose(document.text[span.start : span.stop]).split()), style)
-        if (
-            change.target.start == change.target.stop
-            and changes.query.text[change.query.stop : change.query.stop + 1].isspace()
-        ):
+        is_deleted = change.target.start == change.target.stop
+        if is_deleted and changes.query.text[change.query.stop : change.query.stop + 1].isspace():
             yield Run(" ")  # after the deleted words, where the target has none
         last, is_first = max(last, change.target.stop), False
     yield Run(_around(text[last : whole.stop], is_first=False, is_last=True))

@@ -220,8 +220,7 @@ Old H</PDAT><SB><PDAT>2</PDAT></SB><PDAT>O.</PDAT></PARA></BTEXT></SDODE><SDOCL>
 <PARA><PDAT>1. A pump.</PDAT></PARA></CLM></CL></SDOCL></PATDOC>"""
 _APPLICATION = """<!DOCTYPE patent-application-publication SYSTEM "p.dtd">
 <patent-application-publication><subdoc-bibliographic-information><document-id>
-<doc-number>20010031492</doc-number>
-<kind-code>A1</kind-code><document-date>20011018</document-date></document-id>
+<doc-number>20010031492</doc-number><kind-code>A1</kind-code><document-date>20011018</document-date></document-id>
 <title-of-invention>Assay of &agr;-amylase</title-of-invention>
 <inventors><name><given-name>Ann</given-name><family-name>Vane</family-name></name></inventors>
 </subdoc-bibliographic-information><subdoc-description><section><heading lvl="1">DETAILS</heading><paragraph>
