@@ -179,7 +179,7 @@ def fields_of_page(root: _Element) -> dict[str, MetadataValue]:
         if name and content and is_of_page and not _META_OF_THE_SITE.match(name):
             found.setdefault(_META_FIELDS.get(name, name), []).append(content)
     metadata: dict[str, MetadataValue] = {}
-    metadata |= dated(found.pop("date", [""])[0])
+    metadata |= dated((found.pop("date", None) or [*map(str, declared(root, "datePublished")), ""])[0])
     if "authors" not in found and (names := _declared_authors(root)):
         found["authors"] = names
     if len(found.get("authors", ())) == 1:
@@ -193,17 +193,21 @@ def fields_of_page(root: _Element) -> dict[str, MetadataValue]:
     return metadata
 
 
-def _declared_authors(root: _Element) -> list[str]:
-    """The authors that a page declares for search engines, in JSON."""
+def declared(root: _Element, field: str) -> list[Any]:
+    """The values of a field of the objects that a page declares for search engines, in JSON."""
+    found: list[Any] = []
     for script in root.iter("script"):
         if script.get("type") == "application/ld+json":
             with suppress(ValueError, RecursionError):
                 value = json.loads(script.text or "")
                 items = value.get("@graph", [value]) if isinstance(value, dict) else value
-                items = items if isinstance(items, list) else []
-                names = [name for item in items if isinstance(item, dict) for name in names_of(item.get("author"))]
-                if names:
-                    return [name for name in names if not name.startswith("http")]
+                found += [item[field] for item in items if isinstance(item, dict) and item.get(field)]
+    return found
+
+
+def _declared_authors(root: _Element) -> list[str]:
+    if names := [name for author in declared(root, "author") for name in names_of(author)]:
+        return [name for name in names if not name.startswith("http")]
     people = (one for one in root.iter("span") if "ltx_personname" in (one.get("class") or ""))  # of LaTeXML
     return [name for one in people for name in islice(filter(None, map(one_line, one.itertext())), 1)]
 

@@ -17,7 +17,7 @@ from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import MAX_HEADING_CHARS, Blocks
 from engine.readers.encoding import decode
-from engine.readers.fields import fields_of_page
+from engine.readers.fields import declared, fields_of_page
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
 from engine.text.cleaning import joined_words, one_line, without_deleted, without_encoded
 from engine.text.document import Document, is_made_up_title
@@ -28,6 +28,9 @@ _CHARSET = re.compile(rb"""<(?:meta[^>]+charset|\?xml[^>]+encoding)\s*+=\s*+["']
 _START_TAG = re.compile(r"""<([A-Za-z][^\s/<>"']*+)(?:[^>"']++|"[^"]*+"|'[^']*+'){1,}+""")
 # An opening without an end in its script matches too: linear time.
 _CDATA = re.compile(r"<!\[CDATA\[((?:(?!</script|\]\]>).)*+)(\]\]>)?", re.DOTALL)
+_SUBSET = re.compile(  # of declarations, for readers of XML alone
+    r"""(?<=<!DOCTYPE html)[^<>\[]{0,300}\[(?:[^\]<>]|<(?:"[^"]*+"|'[^']*+'|[^<>"'])*+>)*+\](?=\s*>)""", re.IGNORECASE
+)
 _QUOTED = re.compile(r""""[^"]*+"|'[^']*+'""")
 NO_ENTRIES: Mapping[str, int] = MappingProxyType({})
 _MAX_PAGE_SHARE = 0.7  # of lists of links, of the letters of the page; above it the links are the page
@@ -41,12 +44,13 @@ _REASONS = {
     **dict.fromkeys(["iframe", "object", "embed"], reasons.OBJECTS),
     **dict.fromkeys(["button", "select", "textarea"], reasons.FORM),
     "nav": reasons.NAVIGATION,
-    "noscript": reasons.FALLBACK,
+    **dict.fromkeys(["noscript", "noframes"], reasons.FALLBACK),
     "s": reasons.DELETED,
 }
 _ROLES = {
     **dict.fromkeys(["navigation", "search", "menu", "toolbar", "doc-backlink"], reasons.NAVIGATION),
     **dict.fromkeys(["banner", "contentinfo"], reasons.PAGE_FRAME),
+    "tooltip": reasons.HIDDEN,
 }
 _FRAMES = frozenset(["header", "footer", "aside"])
 _PARTS = frozenset(["main", "article", "section"])
@@ -85,6 +89,12 @@ _ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _PREFIXED_MATH = re.compile(r"<(/?)(?:m|mml|math):(?=m|semantics|annotation)")
 _MATH = re.compile(r"\b(?:mwe-math|math|tex|latex|equation|katex)", re.IGNORECASE)
 _EDIT_LINKS = re.compile(r"\b(?:mw-(?:editsection|cite-backlink)|noprint|printfooter|catlinks)\b")
+_FURNITURE = re.compile(  # of the page, by its names
+    r"(?:^|[\s_-])(?:cookies?[-_ ]?(?:banner|bar|box|consent|law|message|modal|notice|overlay|pop-?up|warning|alert)"
+    r"|(?:gdpr|consent)-?(?:banner|overlay|modal|notice)|skip-?(?:links?|nav(?:igation)?|to-[\w-]+)|breadcrumbs?"
+    r"|(?:share|sharing|social)-?(?:buttons?|bar|icons?|links?|list|media|tools|daddy)|addtoany[\w-]*)(?:\s|$)",
+    re.IGNORECASE,
+)
 _GUTTER = re.compile(r"(?:^|\s)(?:linenos?|[\w-]*gutter)(?:\s|$)")  # numbers beside lines of code
 _STAR_PAGE = re.compile(r"(?:^|[\s_-])(?:star-?pag|page[-_]?(?:number|num|break|no|label)|pagenum)", re.IGNORECASE)
 _PAGE_HEAD = re.compile(r"(?:oj-)?hd-(?:date|lg|ti|oj|coll|uniq|modified)\b")  # of EUR-Lex
@@ -106,7 +116,9 @@ _SHOWN_TEXT = etree.XPath(
     "//text()[not(ancestor::head or ancestor::script or ancestor::style or ancestor::template)]", smart_strings=False
 )
 _SIDE_NOTE = re.compile(r"(?:^|\s)(?:(?:side|margin|foot)-?note|ltx_note_outer)(?:\s|$)", re.IGNORECASE)
-_NUMBER_CLASS = re.compile(r"(?:^|\s)(?:\w*(?:[a-z\d]No|CommentaryLink)|(?:para|item|list|line)-?num(?:ber)?)(?:\s|$)")
+_NUMBER_CLASS = re.compile(
+    r"(?:^|\s)(?:\w*(?:[a-z\d]No|CommentaryLink)|(?:para|item|list|line|sec(?:tion)?|chapter)-?(?:num(?:ber)?|no))(?:\s|$)"
+)
 _LIST_FORM = re.compile(r"list-style(?:-type)?\s*:[^;]*\b((?:lower|upper)-(?:alpha|latin|roman))\b")
 _AT_RULE = re.compile(
     r"@media(?![^{@]*\bprint\b)[^{@]*\{((?:[^{}]*\{[^{}]*\})*)[^{}]*\}|@[^{;@]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}"
@@ -131,25 +143,30 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
 def _title(root: Element) -> str:
     """The title of the page, without the name of the site where a heading shows the title alone."""
     fields = {(one.get("name") or "").lower(): one.get("content") or "" for one in root.iterfind(".//head/meta")}
-    declared = fields.get("citation_title", fields.get("dc.title", words(root.find(".//head/title"))))
-    social = next((one.get("content") or "" for one in root.iterfind(".//meta[@property='og:title']")), "")
-    declared = declared if declared.strip() else social
+    written = fields.get("citation_title", fields.get("dc.title", words(root.find(".//head/title"))))
+    named = (one.get("content") or "" for one in root.iterfind(".//meta[@property='og:title']"))
+    social = next(filter(None, (*named, *map(str, declared(root, "headline")))), "")
+    written = written if written.strip() else social
     titles = (one for one in root.iter("h1", "p") if one.tag == "h1" or _TITLE.search(one.get("class") or ""))
     shown = markup.rendered(next(titles, None), GRAMMAR)
     for name in (shown, social):
-        is_without_site = declared.startswith(name) and _SITE.match(declared, len(name))
+        is_without_site = written.startswith(name) and _SITE.match(written, len(name))
         if len(name) >= 4 and (
-            is_without_site or re.search(rf"[]|\u2013\u2014:\u00b7\u2022-]\s+{re.escape(name)}$", declared)
+            is_without_site or re.search(rf"[]|\u2013\u2014:\u00b7\u2022-]\s+{re.escape(name)}$", written)
         ):
             return name
-    return shown if is_made_up_title(declared) else declared
+    return shown if is_made_up_title(written) else written
 
 
 _WIKI_COMMENT = re.compile(r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)")
 _WIKI_REFERENCE = re.compile(
-    r"<ref\b[^<>]*+(?:/>|>(?:(?!</?ref\b).)*+(?:</ref\s*>|(?=<ref\b)|\Z))", re.DOTALL | re.IGNORECASE
+    r"<ref\b(?:[^<>/]|/(?!>))*+(?:/>|>(?:(?!</?ref\b).)*+(?:</ref\s*>|(?=<ref\b)|\Z))", re.DOTALL | re.IGNORECASE
 )
-_WIKI_TEMPLATE = re.compile(r"\{\{(?:[^{}]|\{(?!\{)|\}(?!\}))*+\}\}")
+_WIKI_TEMPLATE = re.compile(r"\{\{\{[^{}]*+\}\}\}|\{\{(?:[^{}]|\{(?!\{)|\}(?!\}))*+\}\}")
+_WIKI_WORDING = re.compile(  # a template that shows its last value as it is
+    r"\{\{\s*(?:lang|no(?:wrap|br)|small(?:caps)?|sc|em|strong|blockquote|quote)\s*\|(?:[^{}|=]*+\|)*+(?:1=)?([^{}|=]*+)\}\}",
+    re.I,
+)
 _WIKI_FILE = re.compile(
     r"\[\[\s*:?(?P<kind>[A-Za-z\u00c0-\u00ff]{2,20}):(?P<name>[^\[\]|]*+)(?P<shown>(?:\|[^\[\]]*+)?)\]\]"
 )
@@ -159,6 +176,7 @@ _WIKI_LINE = re.compile(r"^(?:([*#:;]++)[ \t]*|(\{\||\|\}|\|-|\|\+|[|!]))([^\n]*
 _WIKI_CELL = re.compile(r"\|\||!!")
 _OF_CELL = re.compile(r"\A(?:\s*+[\w-]++\s*+=\s*+(?:\"[^\"]*+\"|[\w%]++))+\s*+\|")  # how a cell looks
 _WIKI_FIGURES = ("file", "image", "datei", "fichier", "archivo", "bild", "media")
+_WIKI_GALLERY = re.compile(rf"^\s*(?:{'|'.join(_WIKI_FIGURES)}):[^\n|\[\]]{{1,300}}\|?", re.IGNORECASE | re.MULTILINE)
 _OF_FILE = re.compile(r"\s*(?:thumb\w*|left|right|cent\w+|none|frame\w*|border|upright|[\dx]+ ?px|\w+=.*)?\s*$", re.I)
 _WIKI_CODE = re.compile(r"<(/?)(?:syntaxhighlight|source|poem)\b[^<>]*+>", re.IGNORECASE)
 _MOST_NESTED = 20  # templates in templates
@@ -180,6 +198,9 @@ def add_wiki(text: str, blocks: Blocks) -> list[str]:
         if kind.startswith(("categ", "kateg", "catég")):
             categories.append(match["name"].strip())
             return ""
+        if len(kind) < 4 and not match.group().lstrip("[ ").startswith(":"):  # the same page in another language
+            blocks.left_out[reasons.NAVIGATION] += 1
+            return ""
         if kind not in _WIKI_FIGURES:
             return match["shown"][1:] or match["name"]
         blocks.left_out[reasons.FIGURES] += 1
@@ -192,12 +213,15 @@ def add_wiki(text: str, blocks: Blocks) -> list[str]:
             return f"<li>{rest}</li>" if marks[-1] in "*#" else f"<p>{rest}</p>"
         tag = "th" if table == "!" else "td"
         cells = (f"<{tag}>{_OF_CELL.sub('', cell)}</{tag}>" for cell in _WIKI_CELL.split(rest))
-        start = {"{|": "<table><tr>", "|}": "</table>", "|-": "<tr>", "|+": f"<caption>{rest}</caption>"}
+        start = {"{|": "<table><tr>", "|}": "</table>", "|-": "<tr>", "|+": f"</tr><caption>{rest}</caption><tr>"}
         return start.get(table) or "".join(cells)
 
     text, n_comments = _WIKI_COMMENT.subn("", _WIKI_CODE.sub(r"<\1pre>", text))
     text, n_references = _WIKI_REFERENCE.subn("", text)
-    blocks.left_out.update({reasons.COMMENTS: n_comments, reasons.REFERENCES: n_references})
+    text, n_pictures = _WIKI_GALLERY.subn("\n\n", text)
+    text = _WIKI_WORDING.sub(r"\1", text)
+    found = {reasons.COMMENTS: n_comments, reasons.REFERENCES: n_references, reasons.FIGURES: n_pictures}
+    blocks.left_out.update(found)
     for _ in range(_MOST_NESTED):  # from the innermost on
         before, text = text, _WIKI_LINK.sub(r"\1\2", _WIKI_FILE.sub(file, _WIKI_TEMPLATE.sub(without, text)))
         if before == text:
@@ -273,6 +297,7 @@ def _parse(data: bytes, blocks: Blocks) -> Element:
         text = _CONTROL.sub("", text.replace("\f", "\n"))  # no tree takes these when its parts move
     text = _CDATA.sub(lambda match: escape(match[1]) if match[2] else match[0], text)  # the parser drops such text
     text = _PREFIXED_MATH.sub(r"<\1", text) if "math" in text else text
+    text = _SUBSET.sub("", text, count=1)
     text = _ENDS.sub("", _START_TAG.sub(_without_many_attributes, text))
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)
     try:
@@ -529,8 +554,8 @@ def _main_part(root: Element) -> Element:
     case = next((one for one in root.iter("section", "div") if "casebody" in (one.get("class") or "").split()), None)
     if case is not None:  # of the Caselaw Access Project
         return case
-    for tag in ("main", "article"):
-        parts = list(root.iter(tag))
+    for path in (".//main", ".//*[@role='main']", ".//article"):
+        parts = root.findall(path)
         if len(parts) == 1 and len(words(parts[0])) * 3 > len(words(root.find("body"))):
             return parts[0]
     return root
@@ -590,6 +615,8 @@ def _reason_of_looks(element: Element, names: str) -> str | None:
         return reasons.PAGE_FRAME
     if _EDIT_LINKS.search(names):
         return reasons.NAVIGATION
+    if _FURNITURE.search(names) or _FURNITURE.search(element.get("aria-label") or ""):
+        return reasons.PAGE_FRAME
     if _GUTTER.search(names) and "".join(markup.words(element).split()).isdigit():
         return reasons.LINE_NUMBERS
     style = element.get("style") or ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -237,6 +237,13 @@ def leave_outside(
     for element in described:
         if known.isdisjoint(element.iterancestors()):
             blocks.describe(all_text(element))
+    text = text_outside(root, known)
+    blocks.left_out[reason] += len(text.split())
+    blocks.skip(text)
+
+
+def text_outside(root: Element, known: Container[Element]) -> str:
+    """The text under an element that lies in none of the `known` ones."""
     parts: list[str] = []
     todo = [root]
     while todo:
@@ -247,9 +254,7 @@ def leave_outside(
         for child in element.iterchildren(etree.Element):
             parts.append(child.tail or "")
             todo.append(child)
-    text = " ".join(parts)
-    blocks.left_out[reason] += len(text.split())
-    blocks.skip(text)
+    return " ".join(parts)
 
 
 def lift(root: Element, tags: frozenset[str], paragraphs: frozenset[str]) -> None:
@@ -441,10 +446,10 @@ class _Walk:
             self._verbatim -= tag in grammar.verbatim
             if tag in grammar.items:
                 self._prefix = ""
-        elif tag in grammar.words:
-            self._is_apart = not node.tail  # letters behind it are of the same word: "Wien" and "s"
         elif self._raised and node is self._raised[-1][0]:
             self._end_raised(*self._raised.pop())
+        elif tag in grammar.words:
+            self._is_apart = (node.tail or "A")[0].isupper()  # others are of the same word: "Wien" and "s"
         if tag in grammar.sections:
             self._end_section()
 

@@ -32,7 +32,10 @@ _HEADINGS = frozenset([
     "heading", "header", "title", "name", "head", "subheading", "section-title", "titre", "titel", "articletitle",
     "ti.art", "hd", "hed", "crossheading",
 ])  # fmt: skip
-_NUMBERS = frozenset(["num", "enum", "no", "number", "pnumber", "no.parag", "no.p", "label", "enbez"])
+_NUMBERS = frozenset([
+    "num", "enum", "no", "number", "pnumber", "no.parag", "no.p", "label", "enbez", "nr",
+    "lidnr", "li.nr", "itemtitle",
+])  # fmt: skip
 _BLOCKS = frozenset([
     "p", "t", "para", "paragraph", "content", "section", "subsection", "article", "clause", "chapter", "part", "block",
     "blocklist", "list", "table", "dl", "ul", "ol", "dt", "dd", "note", "authorialnote", "footnote", "level", "text",
@@ -71,7 +74,8 @@ _REASONS = {
     **dict.fromkeys(["toc", "tableofcontents", "table-of-contents", "index", "indexterm"], reasons.CONTENTS),
     **dict.fromkeys(["img", "graphic", "image", "svg", "imagedata"], reasons.FIGURES),
     **dict.fromkeys(["script", "style", "presentation"], ""),
-    "page-number": reasons.RUNNING_HEADS,
+    **dict.fromkeys(["page-number", "leftrunninghead", "rightrunninghead"], reasons.RUNNING_HEADS),
+    "binary": reasons.OBJECTS,
 }
 _FRONTS = frozenset(["front", "info", "prolog"])
 _OF_THE_FRONT = frozenset([
@@ -99,12 +103,17 @@ _TITLE = re.compile(  # of any other name
 )
 _PLACES_OF_TITLES = (
     "titleinfo/{*}title", "titlestmt/{*}title", "title-wrap/{*}full", "titles/{*}title", "fm/{*}bibl/{*}title",
+    "datafield[@tag='245']",
 )  # fmt: skip
+_PAGE = re.compile(r"(?:\d+ )?(?:[A-Z][\w.]* ){0,3}\d+$")  # of print, such as "128 STAT. 12"
 _DATE = re.compile("(?!access|modif|revis|expir|build|valid|end|start).*(?:dates?|dated|created|issued|published)$")
 _SUP = re.compile("sup", re.IGNORECASE)
+_CITING, _CITED = re.compile(r"ref$|cit|link|^a$"), re.compile(r"\W*\d{1,3}(?:\W\s?\d{1,3})*\W*")
 _MARKUP = re.compile(r"</(?:p|b|i|em|strong|div|span|h[1-6]|li|su[bp]|a)>|<(?:br|p)\s*/?>", re.IGNORECASE)
 _HTML = etree.HTMLParser(encoding="utf-8")
-_SET = re.compile("(?:e?s|[-_]?(?:set|list|collection))$", re.IGNORECASE)  # behind the name of what it holds
+_SET = "(?:e?s|[-_]?(?:set|list|collection))"  # behind the name of what it holds
+_ISSUES = ("FEDREG", "frDoc")  # of the Federal Register, which are documents
+_OF_ISSUE = ("RULE", "PRORULE", "NOTICE", "PRESDOCU", "rule", "proposedRule", "notice", "presidentialDocument")
 _ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urlset", "manifest", "math", "stylesheet"])
 _WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]|[^\s\u0e00-\u0eff\u3040-\u9fff]+")  # a letter where no blanks are
 _LEAST_WORDS = 3  # of an element with text of its own
@@ -160,7 +169,7 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
     if _is_known(root):
         return _READERS[local_name(root)](root, doc_id, source)
     if parts := _entries(root) or _members(root):
-        read = _read_bioc if local_name(root) == "collection" else _read_any
+        read = _read_any if parts[0].find("passage") is None else _read_bioc
         readers = (partial(read, part, doc_id, source) for part in parts)
         return several(readers, doc_id, source, _OWN_IDS) if len(parts) > 1 else next(readers)()
     if found := [one for one in (root, *root.iterchildren(etree.Element)) if patents.has_bibliography(one)]:
@@ -207,9 +216,27 @@ def _members(root: Element) -> list[Element]:
     members = list(root.iterchildren(etree.Element))
     if len(members) == 1 and local_name(root) == "xml":  # of EndNote
         return _members(members[0])
-    name = _SET.sub("", local_name(root)).lower()
-    is_set = len(members) > 1 and name not in _BLOCKS | _DIVISIONS
-    return members if is_set and all(local_name(one).lower() == name for one in members) else []
+    names = {local_name(one) for one in members}
+    name = names.pop().lower() if len(names) == 1 and len(members) > 1 else ""
+    is_set = name and re.fullmatch(rf"{re.escape(name)}{_SET}|collection", local_name(root), re.IGNORECASE)
+    if is_set:
+        is_part = name in _BLOCKS | _DIVISIONS or local_name(root) in _REASONS
+        return [] if is_part or not _has_sentences(root) else members
+    issued = [*root.iterfind(".//*")] if local_name(root) in _ISSUES else []
+    parts = [one for one in issued if local_name(one) in _OF_ISSUE] or _with_abstracts(root)
+    if len(parts) > 1:  # what stands beside them is counted in the first
+        etree.SubElement(parts[0], "metadata").text = markup.text_outside(root, parts)
+    return parts if len(parts) > 1 else []
+
+
+def _with_abstracts(root: Element) -> list[Element]:
+    """Elements of one name, each with a title and an abstract of its own, as in lists of search results."""
+    abstracts = root.iter("{*}abstract", "{*}abstractText", "{*}abstracttext")
+    parents = [one.getparent() for one in abstracts if one.getprevious() is not None]
+    found = [one for one in parents if next(one.iterchildren("{*}title"), None) is not None]
+    names = {local_name(one) for one in found}
+    is_list = len(names) == 1 and names.isdisjoint(_FRONTS | _DIVISIONS - {"article"})
+    return [*dict.fromkeys(found)] if is_list else []
 
 
 def _name_as_atom(record: Element) -> None:
@@ -443,6 +470,7 @@ def _title(root: Element) -> tuple[str, Element | None]:
     first = next(root.iterchildren(etree.Element), None)
     places = [place for place in (root.find("{*}front"), root, first) if place is not None]
     candidates = chain(
+        root.iterfind("{*}preface/{*}subject"),  # of a rule, whose own title is that of its journal
         root.iterfind(".//{http://purl.org/dc/elements/1.1/}title"),
         (place.find(f"{{*}}{tag}") for place in places for tag in ("title", "head", "headline")),
         (element for tag in _TITLES for element in root.iter(f"{{*}}{tag}")),
@@ -522,13 +550,17 @@ def _write_attributes(root: Element) -> None:
         )  # parts have labels in PubMed
         title = element.get("title") or ("Abstract" if is_whole else "")
         if title and not any(local_name(child) in _HEADINGS for child in element.iterchildren(etree.Element)):
-            element.insert(0, _heading_of(title))
+            element.insert(0, heading := _heading_of(title))
+            heading.tail, element.text = element.text, ""
     for element in root.iter("{*}abstracttext"):  # of PubMed
         if element.get("Label"):
             element.addprevious(_heading_of(element.get("Label")))
     for paragraph in root.iter("{*}t"):
         if paragraph.get("hangText"):
             paragraph.text = f"{paragraph.get('hangText')} {(paragraph.text or '').lstrip()}"
+    for speech in root.iter("{*}speech"):  # of parliaments
+        if speech.get("speakername") and len(speech):
+            speech[0].text = f"{speech.get('speakername')}: {(speech[0].text or '').lstrip()}"
     _mark_lists(root)
     references = [*root.iter("{*}xref", "{*}relref", "{*}contact", "{*}eref")]
     titled = {
@@ -604,7 +636,9 @@ def _tags(root: Element) -> tuple[frozenset[str], frozenset[str]]:
         is_inside |= _has_words(element)
         names = [*map(local_name, children)]
         (inside if is_inside else alone).update(names)
-        apart.update(a for a, b, child in zip(names, names[1:], children, strict=False) if a == b and not child.tail)
+        pairs = zip(names, names[1:], children, strict=False)
+        is_bare = not _has_words(element)
+        apart.update(one for a, b, child in pairs if is_bare or (a == b and not child.tail) for one in {a, b})
         todo += [(child, is_inside and name not in _BLOCKS) for child, name in zip(children, names, strict=True)]
     blocks = {tag for tag, n_alone in alone.items() if tag not in _INLINE and n_alone > 4 * inside[tag]} | _BLOCKS
     return frozenset(blocks), frozenset(apart - _LOOKS)
@@ -648,7 +682,7 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         left_out=lambda element: None if element is title else _left_out(element, heading),
         is_raised=_is_raised,
         sections=frozenset(sections),
-        words=apart | {"cref"},
+        words=apart | _NUMBERS | {"cref"},
         ordered=_ordered,
         tex=lambda element: markup.tex_text(element.text or "") if local_name(element) == "tex-math" else "",
     )
@@ -664,7 +698,7 @@ def _left_out(element: Element, heading: Callable[[Element], HeadingMark | None]
         return reasons.FILES
     if parent is not None and tag == "head" and markup.n_words(parent) > markup.n_words(element):
         return None
-    if tag == "page" and not len(element) and (element.tail or "").strip():  # of print, inside of a text
+    if tag == "page" and not len(element) and (_PAGE.match(element.text or "") or (element.tail or "").strip()):
         return reasons.RUNNING_HEADS
     reason = _REASONS.get(tag)
     is_text = (reason == reasons.FIGURES and words(element)) or (tag == "style" and element.get("face"))  # of EndNote
@@ -675,6 +709,8 @@ def _is_raised(element: Element) -> bool:
     return (
         local_name(element) in ("sup", "superscript", "su", "superior", "footnotemark")
         or element.get("class") == "footnoteRef"
+        or (element.get("style") or "").endswith("uslm-sgm:SU")
+        or (_CITING.search(local_name(element)) is not None and _CITED.fullmatch(words(element)) is not None)
         or _SUP.match(element.get("TYPE") or element.get("rend") or "") is not None
         or (local_name(element) == "e" and element.get("T") == "51")  # of the Federal Register
     )
