@@ -409,9 +409,16 @@ _SIGNS = {
 _SIGNS |= dict(zip(
     "ne models lll ggg land lor neg ddagger gets iff implies impliedby leadsto bigodot biguplus Re Im bot clubsuit "
     "diamondsuit heartsuit spadesuit imath jmath colon Box Diamond maltese circledR bigstar mathellipsis owns veebar "
-    "nsim ncong varpropto thickapprox eqsim coloneqq eqqcolon vcentcolon colonequals vDash unlhd unrhd lhd rhd over"
-    .split(), "≠⊨⋘⋙∧∨¬‡←⇔⇒⇐⇝⨀⨄ℜℑ⊥♣♢♡♠ıȷ:□◇✠®★…∋⊻≁≇∝≈≂≔≕:≔⊨⊴⊵⊲⊳/", strict=True
+    "nsim ncong varpropto thickapprox eqsim coloneqq eqqcolon vcentcolon colonequals vDash unlhd unrhd lhd rhd over "
+    "| triangle lbrack rbrack bigsqcup restriction Join centerdot cdotp nleqslant ngeqslant permil "
+    "gt lt infin isin exist sube plusmn larr rarr lArr rArr harr hArr sdot bull alef weierp"
+    .split(), "≠⊨⋘⋙∧∨¬‡←⇔⇒⇐⇝⨀⨄ℜℑ⊥♣♢♡♠ıȷ:□◇✠®★…∋⊻≁≇∝≈≂≔≕:≔⊨⊴⊵⊲⊳/‖△[]⨆↾⋈··≰≱‰><∞∈∃⊆±←→⇐⇒↔⇔⋅•ℵ℘", strict=True
 ))  # fmt: skip
+_SIGNS |= {f"{kind}{name}": sign for kind, names, signs in (  # upright small and italic capital letters
+    ("up", "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi "
+           "chi psi omega", "αβγδεζηθικλμνξπρστυφχψω"),
+    ("var", "Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega", "ΓΔΘΛΞΠΣΥΦΨΩ"),
+) for name, sign in zip(names.split(), signs, strict=True)}  # fmt: skip
 _SIGNS |= {f"text{name}": sign for name, sign in zip(
     "bar less greater braceleft braceright underscore quotedbl periodcentered bardbl langle rangle minus div "
     "rightarrow leftarrow onesuperior twosuperior threesuperior visiblespace".split(),
@@ -450,25 +457,18 @@ def formula_text(tex: str) -> str:
 
 def _converter() -> LatexNodes2Text:
     context = get_default_latex_context_db()
-    templates = {spec.macroname: spec.simplify_repl for spec in context.iter_macro_specs()}
+    own = {spec.macroname: spec.simplify_repl for spec in context.iter_macro_specs()}
+    looks: dict[str, Any] = {
+        name: _filled(look) for name, look in own.items() if isinstance(look, str) and _FIELD.search(look)
+    }
+    looks |= {**dict.fromkeys(_WITHOUT_TEXT, ""), **_SIGNS, **dict.fromkeys(_WITH_TEXT, _filled("%(1)s"))}
+    looks |= {name: _filled(look) for name, (_, look) in _IN_FORMULAS.items()}
+    looks |= {"caption": "\n\n", "keywords": _filled("\n\n%(1)s\n\n")}
+    looks |= {"sqrt": _filled("%(1)s√(%(2)s)"), "footnote": _filled(" (%(2)s)")}
     context.add_context_category(
         "longmatch",
         prepend=True,
-        macros=[
-            MacroTextSpec(name, simplify_repl=_filled(template))
-            for name, template in templates.items()
-            if isinstance(template, str) and _FIELD.search(template)
-        ]
-        + [MacroTextSpec(name, simplify_repl="") for name in _WITHOUT_TEXT]
-        + [MacroTextSpec(name, simplify_repl=sign) for name, sign in _SIGNS.items()]
-        + [MacroTextSpec(name, simplify_repl=_filled("%(1)s")) for name in _WITH_TEXT]
-        + [MacroTextSpec(name, simplify_repl=_filled(look)) for name, (_, look) in _IN_FORMULAS.items()]
-        + [
-            MacroTextSpec("caption", simplify_repl="\n\n"),
-            MacroTextSpec("keywords", simplify_repl=_filled("\n\n%(1)s\n\n")),
-            MacroTextSpec("sqrt", simplify_repl=_filled("%(1)s√(%(2)s)")),
-            MacroTextSpec("footnote", simplify_repl=_filled(" (%(2)s)")),
-        ],
+        macros=[MacroTextSpec(name, simplify_repl=look) for name, look in looks.items()],
         environments=[EnvironmentTextSpec(name, simplify_repl=_matrix(around)) for name, around in _MATRICES.items()],
     )
     return LatexNodes2Text(latex_context=context, math_mode="text", keep_comments=False)
