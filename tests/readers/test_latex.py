@@ -342,7 +342,7 @@ def test_titles_of_other_classes(title: str) -> None:
         (r"$\arg\max_x\operatorname*{rank}$", "arg max_xrank"), (r"$\left.x\right|_0$", "x|_0"),
         (r"\def\H{{\cal H}}\renewcommand{\d}{\mathrm{d}}$\H$ and \d x, \'{e}", "H and d x, é"),
         (r"${n\choose k}$", "n choose k"), (r"CO$_2$ and H$_{2}$O", "CO2 and H2O"), (r"One\tcblower two", "One two"),
-        (r"One\column{.5\textwidth}two", "One two"), (r"$\|x\| \gt \upmu\lbrack\varDelta$", "‖x‖ > μ[Δ"),
+        (r"One\column{.5\textwidth}two", "One two"), (r"$\|x\| \gt \upmu\lbrack\varDelta$", "‖x‖>μ[Δ"),
     ],
 )  # fmt: skip
 def test_signs_and_scripts_of_formulas_are_text(source: str, text: str) -> None:
