@@ -49,9 +49,9 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         if name in protected or name not in archive:
             blocks.left_out[reasons.PARTS] += 1
             continue
-        page = Blocks() if name in contents else blocks
         try:  # one chapter that cannot be read is counted, and the others are read
             chapter = archive.read(name)
+            page = Blocks() if name in contents or _is_contents(chapter) else blocks
             if b"<" not in chapter:
                 raise DocumentError(f"its chapter {name} is not a page; save it again")
             add_page(chapter, page, is_of_book=True, styles=styles, entries=entries[name])
@@ -120,6 +120,18 @@ def _contents_pages(package: Element, folder: str, archive: Archive) -> Iterator
             for link in parse_safely(archive.read(name)).iterfind(f".//{{*}}a[@{{{_EPUB}}}type='toc']"):
                 href = unquote(link.get("href") or "")
                 yield from [] if "#" in href else [member_name(href, posixpath.dirname(name))]
+
+
+_LINK = re.compile(rb"""<a\b[^<>]*\bhref\s*=\s*["'](?![#:/]|\w+:)[^<>]*>(.*?)</a>""", re.DOTALL)
+_BESIDE_TEXT = re.compile(rb"<(head|h[1-6]|style|script)\b.*?</\1\s*>|<[^<>]*>|[\s\d.]+", re.DOTALL)
+_LEAST_LINKS, _SHARE_OF_LINKS = 2, 0.9
+
+
+def _is_contents(page: bytes) -> bool:
+    """Whether nearly all letters of a page are those of links to other pages of the book."""
+    links = _LINK.findall(page)
+    n_letters, n_linked = (len(_BESIDE_TEXT.sub(b"", text)) for text in (page, b" ".join(links)))
+    return len(links) >= _LEAST_LINKS and n_linked >= _SHARE_OF_LINKS * n_letters > 0
 
 
 def _entries(package: Element, folder: str, archive: Archive) -> defaultdict[str, dict[str, int]]:

@@ -172,7 +172,7 @@ def _headed(parent: Element) -> Element | None:
     return parent if parent is not None and local_name(parent) in _HEADED else None
 
 
-_FLOATS = frozenset(["fn", "fig", "table-wrap", "boxed-text", "fig-group"])
+_FLOATS = frozenset(["fn", "fig", "table-wrap", "boxed-text", "fig-group", "supplementary-material", "media"])
 _BLOCKS = frozenset([
     "abstract", "ack", "app", "back", "body", "book-part", "boxed-text", "caption", "def-item", "disp-formula",
     "named-book-part-body", "title-group",
@@ -183,7 +183,7 @@ _BLOCKS = frozenset([
     "term", "verse-group",
 ])  # fmt: skip
 _WORDS = frozenset([
-    "article-title", "award-id", "collab", "conf-name", "day", "fpage", "funding-source", "given-names",
+    "article-title", "award-id", "collab", "comment", "conf-name", "day", "fpage", "funding-source", "given-names",
     "institution", "institution-id", "issue", "lpage", "month", "name",
     "person-group", "pub-id", "publisher-loc", "publisher-name", "source", "string-name", "surname", "title", "uri",
     "volume", "year",

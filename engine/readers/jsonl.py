@@ -47,6 +47,7 @@ from engine.readers.records import (
     of_block_list,
     rows_of,
     text_of,
+    text_of_turns,
     texts_of,
     title_of,
     usual_names,
@@ -101,9 +102,12 @@ def read(data: bytes, doc_id: str, source: str, fields: Fields = USUAL) -> Docum
         parts = [*_values(text)] if _NOT_JSON in str(error) else []
         if len(parts) < 2:
             raise
-        return _several(parts, doc_id, source, fields)
+        found = [one for one in parts if isinstance(one, dict)]
+        if len(found) < len(parts) or not is_block_list(found):
+            return _several(parts, doc_id, source, fields)
     if is_block_list(found):
         return _document(of_block_list(found), doc_id, source, {})
+    found = [{"text": turns}] if (turns := text_of_turns(found)) else found
     inside = (one["documents"] if isinstance(one.get("documents"), list) else [one] for one in found)
     documents = [one for of_record in inside for one in of_record]  # of collections of BioC
     records = [*map(usual_names, documents if documents and all(map(is_bioc, documents)) else found)]

@@ -427,7 +427,7 @@ class _Walk:
             return "- "
         is_reversed = parent.get("reversed") is not None
         first = number_or(parent.get("start"), len(parent) if is_reversed else 1)
-        number = number_or(item.get("value"), self._numbers.get(parent, first))
+        number = number_or(item.get("value") or item.get("n"), self._numbers.get(parent, first))
         self._numbers[parent] = number - 1 if is_reversed else number + 1
         return f"{_FORM.sub(lambda match: numeral(number, match.group()), form, count=1)} "
 

@@ -264,8 +264,8 @@ def _count_bibliography(root: Element, used: Iterable[Element], blocks: Blocks) 
 def _number_claims(part: Element) -> None:
     """Write the number of a claim before its text where only an attribute, or its place among the others, has it."""
     for claim in part.iter("{*}claim"):
-        number = (claim.get("num") or words(claim.find("{*}claim-number"))).lstrip("0")
-        if not number.isdecimal():  # "xx" in some collections
+        number = re.sub(r"\b0+(?=\d)", "", claim.get("num") or words(claim.find("{*}claim-number")))
+        if not re.fullmatch(r"\d+(?:\s?[-\u2013]\s?\d+)?", number):  # "xx" in some collections
             number = str(1 + sum(1 for _ in claim.itersiblings(claim.tag, preceding=True)))
         first = claim.find("{*}claim-text")
         first = claim if first is None else first

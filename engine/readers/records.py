@@ -49,7 +49,7 @@ _ID = re.compile(  # of a field beside those, but not one that many records shar
 )
 _PARTS = (
     "text", "abstract", "head_matter", "opinions", "body_text", "back_matter", "data", "plain_text", "content",
-    "paragraphs", "sections", "subsections", "elements", "claims", "claim_text", "rendered", "description",
+    "paragraphs", "sections", "subsections", "elements", "claims", "claim_text", "rendered", "description", "context",
 )  # fmt: skip  # of an object that holds text
 _COLUMNS = {"ids": "id", "documents": "text", "metadatas": "metadata"}  # of Chroma
 _NAMES_OF_SECTIONS = ("section", "heading", "title", "section_name", "section_title")
@@ -198,14 +198,16 @@ def _text_of_item(item: Mapping[str, Any]) -> str:
 
 
 def is_block_list(records: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether objects are the blocks of one document, as MinerU and Unstructured list them."""
-    return all("type" in record and not {"page_idx", "element_id"}.isdisjoint(record) for record in records)
+    """Whether objects are the blocks of one document, as MinerU, Unstructured and dots.ocr list them."""
+    kinds = ({"type", "page_idx"}, {"type", "element_id"}, {"category", "bbox"})
+    return all(any(kind <= record.keys() for kind in kinds) for record in records)
 
 
 def of_block_list(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The fields of a document whose blocks are listed in order; the first one is the title if it is a heading."""
     from engine.readers.markup import tex_text  # most records hold no markup
 
+    blocks = [_of_dots(block) if "bbox" in block and "category" in block else block for block in blocks]
     if odd := next((number for number, block in enumerate(blocks, 1) if not isinstance(block["type"], str)), 0):
         raise DocumentError(f'the "type" of its block {odd} is no text')
     sections: list[dict[str, Any]] = [{"text": ""}]
@@ -214,7 +216,7 @@ def of_block_list(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         text = str(block.get("text") or block.get("code_body") or "")
         if block["type"] in _PAGE_FURNITURE:
             furniture.append({"text": text})
-        elif block.get("text_level") and number:
+        elif block.get("text_level") and number and (title or block["type"] != "Title"):
             sections.append({"heading": text, "level": block["text_level"], "text": ""})
         elif block.get("text_level"):
             title = text
@@ -240,6 +242,33 @@ def _of_unstructured(element: Mapping[str, Any]) -> dict[str, Any]:
     named = {"PageNumber": "page_number", "Formula": "equation"}.get(kind, kind.lower())
     level = (depth + 1 if isinstance(depth, int) else 1) if kind == "Title" else None
     return {"type": named, "text": "" if rows else element.get("text"), "table_body": rows, "text_level": level}
+
+
+def _of_dots(block: Mapping[str, Any]) -> dict[str, Any]:
+    """A block of dots.ocr, whose headings are those of Markdown, as one of MinerU."""
+    kind, text = str(block["category"]), str(block.get("text") or "")
+    marks = len(text) - len(text.lstrip("#"))
+    level = marks or (1 if kind == "Title" else 2) if kind in ("Title", "Section-header") else None
+    named = {"Picture": "image", "Formula": "equation", "Page-header": "header", "Page-footer": "footer"}.get(
+        kind, kind
+    )
+    rows = text if kind == "Table" else None
+    return {"type": named, "text": "" if rows else text.lstrip("# "), "table_body": rows, "text_level": level}
+
+
+def text_of_turns(items: object) -> str:
+    """The text of a conversation or of the cues of a recording; "" for any other value."""
+    turns = items if isinstance(items, list) else []
+    if not turns or not all(isinstance(one, dict) and not _OF_TURN.isdisjoint(one) for one in turns):
+        return ""
+    said = [str(one[name]) for one in turns for name in _SAID if isinstance(one.get(name), str)]
+    if len(said) != len(turns) or not _OF_RECORD.isdisjoint(name for one in turns for name in one):
+        return ""
+    who = [one.get("speaker") or one.get("role") or one.get("from") or "" for one in turns]
+    border = "\n\n" if any(who) else "\n"
+    return border.join(
+        f"{name}: {text.strip()}" if name else text.strip() for name, text in zip(who, said, strict=True)
+    )
 
 
 def _of_marker(block: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,7 +316,20 @@ def _fields_of_bioc(infons: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
+_OF_TURN = frozenset(["role", "speaker", "from", "start", "start_time", "timestamp"])
+_OF_RECORD = frozenset(["title", "abstract", "sections", "metadata", *IDS]) - {"id", "uid", "uuid", "index"}
+_SAID = ("text", "content", "value", "utterance")
+_TURNS = ("messages", "conversations", "conversation", "dialogue", "turns", "utterances", "transcript", "segments")
+_OF_LANGUAGES = {  # names of fields
+    **dict.fromkeys(("texte", "texto", "testo", "tekst", "volltext", "inhalt", "contenu", "contenido", "contenuto",
+                     "текст", "正文", "内容", "全文", "本文"), "text"),
+    **dict.fromkeys(("titel", "titre", "titulo", "título", "titolo", "tytuł", "название", "заголовок", "标题", "題名",
+                     "タイトル"), "title"),
+    **dict.fromkeys(("zusammenfassung", "résumé", "resumen", "resumo", "riassunto", "аннотация", "摘要", "要旨"),
+                    "abstract"),
+}  # fmt: skip
 _KNOWN = frozenset(["text", "sections", "author", *TEXT_FIELDS, *_TITLES, *IDS])
+_LITERAL_BREAK = re.compile(r"\\[rnt](?![a-z])")
 
 
 def usual_names(record: dict[str, Any], depth: int = 0) -> dict[str, Any]:
@@ -301,7 +343,7 @@ def usual_names(record: dict[str, Any], depth: int = 0) -> dict[str, Any]:
         key: _OWNER.sub("", _CAPITAL.sub("_", key).replace("-", "_").lower()) for key in record if key not in _KNOWN
     }
     for key, name in others.items():
-        short = _NOTATION.sub("", name)
+        short = _OF_LANGUAGES.get(name, _NOTATION.sub("", name))
         names = (name, short, f"{short}s", *(one for one in _LISTED if f"{one}s" == short))
         others[key] = next((one for one in names if one in _KNOWN), name)
     renamed = {key: name for key, name in others.items() if name != key and name in _KNOWN and name not in record}
@@ -339,7 +381,13 @@ def _unwrapped(value: object) -> object:
 
     "Not a number" is no value: so do tables mark what is missing.
     """
+    if isinstance(value, str) and value.lstrip().startswith("&lt;") and "&lt;/" in value:
+        return html.unescape(value)
+    if isinstance(value, str) and "\n" not in value and len(_LITERAL_BREAK.findall(value)) > 1:  # escaped twice
+        return _LITERAL_BREAK.sub("\n", value)
     if isinstance(value, list) and value and all(isinstance(one, dict) and "value" in one for one in value):
+        if any(not _OF_TURN.isdisjoint(one) for one in value):
+            return value
         return [one["value"] for one in value]  # of DSpace
     if not isinstance(value, dict):
         return None if value != value else value
@@ -380,6 +428,9 @@ def _of_blocks_or_pages(record: dict[str, Any]) -> dict[str, Any]:
     if isinstance(pages := record.get("pages"), list) and all(isinstance(page, str) for page in pages):
         record = record | {"pages": [{"page": number, "text": page} for number, page in enumerate(pages, 1)]}
     lists = {name for name, value in record.items() if isinstance(value, list)}
+    for name in _TURNS if not text else ():
+        if name in lists and (turns := text_of_turns(record[name])):
+            return {key: value for key, value in record.items() if key != name} | {"text": turns}
     for name in ("pages", *TEXT_FIELDS) if lists else ():
         if name in lists and (whole := _text_of_pages(record[name])):  # of Mistral OCR, and of many programs
             return {key: value for key, value in record.items() if key != name} | {"text": text or whole}
@@ -499,7 +550,7 @@ def texts_of(record: Mapping[str, Any], left_out: Counter[str]) -> dict[str, lis
             continue  # the same text with its tags, or a part of it
         parts = [(title, text) for title, text in _parts_of(record.get(name), heading, 0, left_out) if text not in seen]
         seen.update(text for _, text in parts if text)
-        if any(text.strip() for _, text in parts):
+        if any(re.search(r"[^\W\d_]", text) for _, text in parts):
             found[name] = [(title, _written_out(text, record)) for title, text in parts]
     _divide_description(found)
     for name, value in record.items():
@@ -546,7 +597,7 @@ def _texts_in(value: object) -> Iterator[str]:
     while todo:
         part = todo.pop()
         if isinstance(part, str):
-            yield html.unescape(_TAG.sub(" ", part)) if part.lstrip().startswith("<") else part
+            yield html.unescape(_TAG.sub(" ", part) if part.lstrip().startswith("<") else part)
         elif isinstance(part, dict | list):
             todo += reversed(part.values() if isinstance(part, dict) else part)
 

@@ -51,6 +51,7 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         blocks.resume("", 1)
     texts = root.findall("{*}text") or root.findall("{*}sourceDoc/*")  # a transcription of leaves alone
     for text in texts:
+        _join_labels(text)
         markup.lift(text, frozenset(["note", "figure", "table"]), frozenset(["p", "ab", "head"]))
         write(text, _GRAMMAR, blocks)
     header = root.find("{*}teiHeader")
@@ -58,6 +59,18 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         markup.leave_outside(header, [title, *others, abstract], reasons.FRONT_MATTER, blocks, _used(header))
     markup.leave_outside(root, [header, *texts], reasons.FRONT_MATTER, blocks)
     return blocks.document(doc_id, source, words(title), _metadata(root))
+
+
+def _join_labels(text: Element) -> None:
+    """Make labels in a list the numbers of their items, and leave out those that repeat the number of a figure."""
+    for label in [*text.iter("{*}label")]:
+        item, above = label.getnext(), label.getparent()
+        if item is not None and local_name(item) == "item":
+            markup.join_numbers([label])
+            item.set(markup.LABEL, "")
+        elif local_name(above) == "figure" and words(label) in words(above.find("{*}head")).split():
+            markup.take_out(label)
+            above.remove(label)
 
 
 def _titles(root: Element) -> tuple[Element | None, list[Element]]:

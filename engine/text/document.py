@@ -36,7 +36,7 @@ _MADE_UP_TITLE = regex(
     r"|no job name|layout|eur-lex - \S+ - [a-z]{2}|opmaak|mise en page|maquetaci.n|impaginato|google docs"
     r"|title of (?:the )?(?:paper|article)|(?:\S+ ){0,3}template(?: for \S+)?)[\s_-]*\d*"
     r"|(?:pii|doi)\s*:.*|\d+ \d+\.\.\d+|get a document - .*|.* - google docs|无标题文档|無題(?:の)?ドキュメント"
-    r"|.*\.(?:docx?|tex|dvi|pdf|indd|qxd|rtf|ps|xml|x?html?|odt|wpd))$",
+    r"|.*\.(?:do[ct][xm]?|tex|dvi|pdf|indd|qxd|rtf|ps|xml|x?html?|odt|wpd))$",
     re.IGNORECASE,
 )
 _TITLE_OF_PATENT = regex(r"(?:[(\[]54[)\]]\s*|[A-Z]{2}\d{6,}[A-Z]\d? - )(.+?)(?: - Google Patents)?$")

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.readers.made import documents_of
-from tests.readers.test_kinds import html
+from tests.readers.test_kinds import html, jats, tei
+from tests.readers.zipped import epub_bytes
 
 _PROSE = "The silt fills the locks, and the otters leave. " * 4
 
@@ -64,9 +65,19 @@ _SKIPPED = ("<a class='skip-link' href='#m'>Skip to it</a>", "<div class='cookie
             ("<speech speakername='Ms Vane'><p>It leaks.</p></speech>", "Ms Vane: It leaks."),
             ("<binary>/9j/4AAQSkZJRg</binary>", ""),
           )),
+        ("a.tei", tei("<list><label>(a)</label><item>Oak</item><label>(b)</label><item>Elm</item></list>"),
+         ["(a) Oak (b) Elm"]),
+        ("a.tei", tei("<figure><head>Fig. 1</head><label>1</label><figDesc>A map.</figDesc></figure>"),
+         ["Fig. 1 A map."]),
+        *(("a.xml", jats("", f"<p>One <{tag}><caption><p>A map.</p></caption></{tag}> two.</p>"),
+           ["One two. A map."]) for tag in ("supplementary-material", "media")),
+        ("a.xml", "<us-patent-grant><claims><claim num='02-005'><claim-text>(cancelled)</claim-text></claim></claims>"
+         "</us-patent-grant>", ["Claims 2-5. (cancelled)"]),
+        ("a.epub", epub_bytes({"c.xhtml": "<h1>Contents</h1><p><a href='a.xhtml'>Oak</a></p><p><a href='b.xhtml'>Elm"
+         "</a></p>", "a.xhtml": "<p>Oaks.</p>", "b.xhtml": "<p>Elms.</p>"}), ["Oaks. Elms."]),
     ],
 )  # fmt: skip
-def test_the_texts_of_a_tree(name: str, data: str, texts: list[str]) -> None:
+def test_the_texts_of_a_tree(name: str, data: str | bytes, texts: list[str]) -> None:
     documents = documents_of(name, data)
     assert [" ".join(document.text.split()) for document in documents] == [text.strip() for text in texts]
     assert all("unexplained_words" not in document.left_out for document in documents)
