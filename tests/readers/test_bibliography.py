@@ -9,7 +9,7 @@ _BIBTEX = r"""% Encoding: UTF-8
 @string{jw = "Journal of Weirs"}
 @article{vane2019,
   title = {Silt in {Tidal} locks: $x^2$}, journal = jw # {, B}, month = jul, year = 2019, keywords = "silt, locks",
-  author={given=Ann, family=Vane and King, Jr., Martin and {Weir and Sons, Inc} and M{\"u}ller, Jozsef and others},
+  author={given=Ann, family=Vane and King, Jr., Martin and {Weir and Sons, Inc} and M{\"u}ller, J{\'o}zsef and others},
   abstract = {Silt fills 5\% of them, @home{x}.},
 }
 @book(elm2001, title="Mills \"a\"", author="Elm, E.", year="2001")@online{o, title={A {b}, note={c}}
