@@ -122,7 +122,7 @@ def test_the_page_has_deletions_and_insertions() -> None:
     )
     page = lxml.html.document_fromstring(changes_html(changes(old, new), command="x"))
     assert page.xpath("//section//del/text()") == ["<b>ends</b>"] and page.xpath("//section//ins/text()") == ["stops"]
-    assert "No word has changed" in changes_html(changes(old, old))
+    assert "No word has changed" in changes_html(changes(old, old)) and page.xpath("name(//section/*)") == "h2"
 
 
 @pytest.fixture
