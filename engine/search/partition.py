@@ -265,20 +265,18 @@ class LocalPartition:
         covered = self._neighbours.is_covered()
         fresh, *counts = scorer.top(prepared, np.flatnonzero(allowed & ~covered), stop)
         estimates = self._estimates(prepared, allowed & covered)
-        ranked = known = scorer.exact(prepared, np.empty(0, np.int64))
-        for n_ranks, n_candidates in (*TIERS, (len(allowed), len(allowed))):
+        ranked = scorer.exact(prepared, np.empty(0, np.int64))
+        for tier, (n_ranks, n_candidates) in enumerate((*TIERS, (len(allowed), len(allowed)))):
             if len(ranked.positions) >= min(stop, len(allowed)):
                 break
             n_wanted = min(stop, n_ranks) - len(ranked.positions)
-            others = np.setdiff1d(estimates.positions[_best(estimates.scores, n_candidates)], known.positions)
-            if len(others) <= TIERS[-1][1]:
-                scored = scorer.exact(prepared, others)
-            else:
-                scored, *_ = scorer.top(prepared, others, n_wanted)
-            if not len(known.positions):  # the first tier, which is that of every page
-                counts = [sum(both) for both in zip(counts, _counts(estimates, scored), strict=True)]
-            known = join_exact(known, scored)
-            of_tier = join_exact(known, fresh).without(ranked.positions)
+            candidates = estimates.positions[_best(estimates.scores, n_candidates)]
+            scored, *of_scored = scorer.top(prepared, np.setdiff1d(candidates, ranked.positions), n_wanted)
+            if not tier:  # that of every page
+                rest = estimates.of(~np.isin(estimates.positions, candidates))
+                of_rest = np.count_nonzero(rest.scores), np.count_nonzero(rest.components.chunks)
+                counts = [sum(all_of) for all_of in zip(counts, of_scored, map(int, of_rest), strict=True)]
+            of_tier = join_exact(scored, fresh.without(ranked.positions))
             ranked = join_exact(ranked, scorer.ranked(of_tier, n_wanted))
         return ranked, max(counts[0], len(ranked.positions)), counts[1]
 
@@ -349,11 +347,3 @@ def _best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
     last = -np.partition(-scores, n - 1)[n - 1]
     above = np.flatnonzero(scores > last)
     return np.concatenate([above, np.flatnonzero(scores == last)[: n - len(above)]])
-
-
-def _counts(estimates: Pool, scored: Exact) -> tuple[int, int]:
-    """The numbers of documents with a score above 0 and with a chunk above its threshold, exact where scored."""
-    is_other = ~np.isin(estimates.positions, scored.positions)
-    rough, exact = estimates.components.chunks, scored.components.chunks
-    n_found = np.count_nonzero(estimates.scores[is_other]) + np.count_nonzero(scored.scores)
-    return int(n_found), int(np.count_nonzero(rough[is_other]) + np.count_nonzero(exact))
