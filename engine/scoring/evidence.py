@@ -95,20 +95,6 @@ def no_matches(n_queries: int, n_targets: int) -> Matches:
     return Matches(nothing, nothing.copy(), np.full((n_queries, n_targets), -1, np.int64))
 
 
-def segment_max(similarities: Vectors, starts: NDArray[np.int64]) -> Vectors:
-    """Best chunk of each document: max_j <q_i, t_j>.
-
-    Args:
-        similarities: (I, J), the chunks of one document in adjacent columns.
-        starts: (N,) first column of each document, rising; no document is empty.
-
-    Returns:
-        (I, N) float32.
-    """
-    best: Vectors = np.maximum.reduceat(similarities, starts, axis=1)
-    return best
-
-
 def best_chunks(queries: Vectors, vectors: Vectors, starts: NDArray[np.int64]) -> tuple[Vectors, Vectors]:
     """c_i(t) and <q_i, t_0> of every document, (I, R) float32 both; their last digits depend on the shapes.
 
@@ -119,9 +105,19 @@ def best_chunks(queries: Vectors, vectors: Vectors, starts: NDArray[np.int64]) -
         vectors: (J, D) chunks of the documents, one document after another.
         starts: (R,) first row of each document, rising; no document is empty.
     """
-    products = (queries[block] @ vectors.T for block in _blocks(queries))
-    best, openings = zip(*((segment_max(one, starts), one[:, starts]) for one in products), strict=True)
+    best, openings = zip(*(_best(_table(queries[block], vectors), starts) for block in _blocks(queries)), strict=True)
     return np.concatenate(best), np.concatenate(openings)
+
+
+def _table(queries: Vectors, vectors: Vectors) -> Vectors:
+    """<q_i, t_j> (J, I): with the few queries as columns, BLAS is up to twice as fast."""
+    products: Vectors = vectors @ queries.T
+    return products
+
+
+def _best(products: Vectors, starts: NDArray[np.int64]) -> tuple[Vectors, Vectors]:
+    """c_i(t) and <q_i, t_0> (I, R) from the products (J, I)."""
+    return np.maximum.reduceat(products, starts, axis=0).T, products[starts].T
 
 
 def best_matches(
@@ -142,13 +138,13 @@ def best_matches(
     """
     blocks = []
     for block in _blocks(queries):
-        similarities: Vectors = queries[block] @ vectors.T
-        best, openings = segment_max(similarities, starts), similarities[:, starts]
+        products = _table(queries[block], vectors)
+        best, openings = _best(products, starts)
         chunks = np.full(best.shape, -1, np.int64)
         is_above = floor(best, openings) if callable(floor) else best >= floor[block][:, None] - NEAR
         rows, targets = np.nonzero(is_above)
         if len(rows):
-            near = _near(similarities, best, rows, targets, starts)
+            near = _near(products, best, rows, targets, starts)
             best[rows, targets], chunks[rows, targets] = _refined(queries[block], vectors, near, starts[targets])
             openings[rows, targets] = _products(queries[block], vectors, rows, starts[targets])
         blocks.append(Matches(best, openings, chunks))
@@ -165,15 +161,15 @@ class _Near:
 
 
 def _near(
-    similarities: Vectors,
+    products: Vectors,  # (J, I)
     best: Vectors,
     rows: NDArray[np.int64],  # (n,) query chunks
     targets: NDArray[np.int64],  # (n,) documents
     starts: NDArray[np.int64],
 ) -> _Near:
-    lengths = np.diff(starts, append=similarities.shape[1])[targets]
+    lengths = np.diff(starts, append=len(products))[targets]
     pair, row = np.repeat(np.arange(len(rows)), lengths), ranges(starts[targets], lengths)
-    is_near = similarities[rows[pair], row] >= best[rows, targets][pair] - NEAR
+    is_near = products[row, rows[pair]] >= best[rows, targets][pair] - NEAR
     return _Near(pair[is_near], rows[pair[is_near]], row[is_near])
 
 

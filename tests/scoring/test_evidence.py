@@ -28,7 +28,6 @@ from engine.scoring.evidence import (
     opening_shares,
     own_similarities,
     reference_threshold,
-    segment_max,
     thresholds,
 )
 
@@ -262,8 +261,11 @@ def table(seed: int, *shape: int) -> Vectors:
 
 
 @given(st.integers(0, 10_000), st.lists(st.integers(1, 5), min_size=1, max_size=8))
-def test_segment_max_equals_a_loop(seed: int, counts: list[int]) -> None:
-    similarities = table(seed, 3, sum(counts))
+def test_best_chunks_equal_a_loop(seed: int, counts: list[int]) -> None:
+    queries, vectors = table(seed, 3, 4), table(seed + 1, sum(counts), 4)
     starts = np.cumsum([0, *counts[:-1]])
-    by_hand = [[max(row[a : a + n]) for a, n in zip(starts, counts, strict=True)] for row in similarities]
-    assert segment_max(similarities, starts).tolist() == np.array(by_hand).tolist()
+    best, openings = best_chunks(queries, vectors, starts)
+    for query, *found in zip(queries, best, openings, strict=True):
+        products = [[float(query @ row) for row in vectors[a : a + n]] for a, n in zip(starts, counts, strict=True)]
+        by_hand = [[max(one) for one in products], [one[0] for one in products]]
+        assert np.array(found) == pytest.approx(np.array(by_hand), abs=1e-6)
