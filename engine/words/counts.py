@@ -416,11 +416,12 @@ def _ones(bits: Bytes) -> NDArray[np.int64]:
 
 
 def _gathered(parts: Sequence[tuple[PackedTable, NDArray[np.int64]]]) -> PackedTable:
+    runs = [(part, _runs(documents)) for part, documents in parts]
     return PackedTable(
-        _joined([_rows_of(part.lows, part.starts, documents) for part, documents in parts]),
-        _joined([_rows_of(part.middles, part.starts, documents) for part, documents in parts]),
-        _joined([_rows_of(part.highs, part.high_starts, documents) for part, documents in parts]),
-        _joined([_rows_of(part.counts, part.count_starts, documents) for part, documents in parts]),
+        _joined([_rows_of(part.lows, part.starts, run) for part, run in runs]),
+        _joined([_rows_of(part.middles, part.starts, run) for part, run in runs]),
+        _joined([_rows_of(part.highs, part.high_starts, run) for part, run in runs]),
+        _joined([_rows_of(part.counts, part.count_starts, run) for part, run in runs]),
         _starts_of([(part.starts, documents) for part, documents in parts]),
         _starts_of([(part.count_starts, documents) for part, documents in parts]),
         np.concatenate([part.occurrences[documents] for part, documents in parts]),
@@ -431,15 +432,18 @@ def _starts_of(parts: Sequence[tuple[Starts, NDArray[np.int64]]]) -> Starts:
     return _with_zero(np.concatenate([starts[documents + 1] - starts[documents] for starts, documents in parts]))
 
 
-def _rows_of(array: NDArray[Number], starts: Starts, documents: NDArray[np.int64]) -> list[NDArray[Number]]:
-    """The rows of some documents, one after another, in as few views as possible."""
+def _runs(documents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n, 2) the first and the stop of each run of documents that follow each other."""
     if not len(documents):
-        return [array[:0]]
-    firsts, stops = starts[documents], starts[documents + 1]
-    is_new = np.concatenate([[True], firsts[1:] != stops[:-1]])
-    at = np.flatnonzero(is_new)
-    ends = np.append(at[1:], len(documents)) - 1
-    return [array[first:stop] for first, stop in zip(firsts[at].tolist(), stops[ends].tolist(), strict=True)]
+        return np.zeros((1, 2), np.int64)
+    stops = documents + 1
+    edges = np.flatnonzero(documents[1:] != stops[:-1])
+    return np.stack([documents[np.append(0, edges + 1)], stops[np.append(edges, -1)]], axis=1)
+
+
+def _rows_of(array: NDArray[Number], starts: Starts, runs: NDArray[np.int64]) -> list[NDArray[Number]]:
+    """The rows of some documents, one after another, in as few views as possible."""
+    return [array[first:stop] for first, stop in starts[runs].tolist()]
 
 
 def _joined(parts: Sequence[Sequence[NDArray[Number]]]) -> NDArray[Number]:
