@@ -174,9 +174,11 @@ def other_language(text: str, language: str) -> str | None:
             return None
     if (name := _named(words, runs)) in (NONE, language):
         return None
+    if name in _UNSTEMMED:  # some have no list
+        return name
     n_listed = _n_listed(words, name)
     is_long = words.total() >= _FEWEST_WORDS or (not n_own and n_listed >= _FEWEST_LISTED)
-    return name if name in _UNSTEMMED or (is_long and n_listed > 2 * n_own) else None
+    return name if is_long and n_listed > 2 * n_own else None
 
 
 def _counted(texts: Iterable[str], n_characters: int = _SAMPLE_CHARACTERS) -> tuple[Counter[str], list[str]]:

@@ -103,6 +103,8 @@ def test_text_in_no_known_language_is_none(text: str) -> None:
     [
         ("Tout individu a droit à la vie, à la liberté et à la sûreté de sa personne. " * 2, "english", "french"),
         ("水泵管理人员应当检查。", "english", "chinese"),
+        ("ประตูน้ำกั้นน้ำและคลองเก่า", "english", "thai"),
+        ("ປະຕູນ້ຳກັ້ນນ້ຳແລະຄອງເກົ່າ", "english", "lao"),
         (ENGLISH_TEXT, "chinese", "english"),
         (ENGLISH_TEXT, "german", "english"),
         ("Pompe à eau de la ville", "english", None),  # too short to be sure
