@@ -44,6 +44,7 @@ _FIELD = re.compile(r"(?<![^\s,{}\"()])([^\s=,{}\"]{1,60})\s{0,20}=\s*")
 _JOINT = re.compile(r"\s*#\s*")
 _BARE = re.compile(r"[^\s,#{}\")]+")
 _BRACE = re.compile(r"\\.|[{}\"]", re.DOTALL)
+_OF_DOI = re.compile(r"^(?:https?://(?:dx\.)?doi\.org/|doi:)\s*", re.IGNORECASE)
 _SUFFIX = re.compile(r"(?:jr|sr|i{2,3}|iv)\.?$", re.IGNORECASE)
 _COMPANY = re.compile(r"(?:inc|ltd|llc|gmbh|corp|co)\.?$", re.IGNORECASE)
 _SPECIAL = re.compile(r"[\\{}$~]|--")
@@ -82,6 +83,7 @@ def _document(fields: list[_Field], doc_id: str, source: str) -> Document:
         name = _NAMES.get(tag, tag)
         if tag in ("LID", "AID") and value.endswith("[doi]"):
             name, value = "doi", value.removesuffix("[doi]").strip()
+        value = _OF_DOI.sub("", value) if name == "doi" else value
         value = _person(value) if tag in _PEOPLE else value if name in _TEXTS else one_line(value)
         values = found.get(name, {})
         if value and value not in values and tag != "ER" and not (tag == "AU" and "FAU" in tags):

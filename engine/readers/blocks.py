@@ -22,7 +22,8 @@ MAX_HEADING_CHARS = 300  # a longer one is a paragraph that was styled as a head
 _BLANKS = bytes(byte if byte > 127 or chr(byte).isalnum() else 32 for byte in range(256))
 _SIGNS = "¬\u2010\u2011\u2013\u2014\u2018\u2019\u201c\u201d\u2026"  # the commonest ones beyond ASCII
 _LEAST_BYTES = 3  # of a word; shorter ones are marks, numbers and parts of formulas
-_MOST_SEARCHED = 2_000  # words that are searched for inside of others
+_LEAST_SEARCHED = 2_000  # words that are searched for inside of others
+_MOST_SEARCHED_BYTES = 2_000_000_000  # in all of these searches
 
 
 class Blocks:
@@ -161,12 +162,12 @@ def n_lost(accounted: list[str], *sources: list[str]) -> int:
     def n_inside(word: bytes, n: int) -> int:
         return whole.count(word) if word in each and n > 1 else word in each
 
-    n_words = 0
+    n_words, most = 0, max(_LEAST_SEARCHED, _MOST_SEARCHED_BYTES // (len(whole) + 1))
     for source in sources:
         expected = Counter(_as_words(source).split())
         missing = [(word, n) for word, n in expected.items() if n > known[word] and len(word) >= _LEAST_BYTES]
-        n_words += sum(min(n - known[word], max(0, n - n_inside(word, n))) for word, n in missing[:_MOST_SEARCHED])
-        n_words += sum(n - known[word] for word, n in missing[_MOST_SEARCHED:])
+        n_words += sum(min(n - known[word], max(0, n - n_inside(word, n))) for word, n in missing[:most])
+        n_words += sum(n - known[word] for word, n in missing[most:])
     return n_words
 
 

@@ -101,7 +101,7 @@ _PAGE_HEAD = re.compile(r"(?:oj-)?hd-(?:date|lg|ti|oj|coll|uniq|modified)\b")  #
 _NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*\u2020\u2021\u00a7a-z])\]?$")
 _HIDDEN = re.compile(
     r"display\s*:\s*none|mso-hide\s*:\s*all|(?<![\w-])visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![\d.]*[1-9])|(?<![\w-])color\s*:\s*"
-    r"transparent|(?:left|top|text-indent)\s*:\s*-\d{3,}|(?<![\w-])clip(?:-path)?\s*:\s*(?:rect\(0|inset\(50%)",
+    r"transparent|(?:left|top|text-indent)\s*:\s*-(?:\d{4}|999)|(?<![\w-])clip(?:-path)?\s*:\s*(?:rect\(0|inset\(50%)",
     re.IGNORECASE,
 )
 _CLEAR = re.compile(r"(?<![\w-])opacity\s*:\s*0(?![\d.]*[1-9])", re.IGNORECASE)
@@ -669,7 +669,9 @@ def _is_raised(element: Element) -> bool:
         is_raised = _RAISED_CLASS.search(element.get("class") or "") or _RAISED_STYLE.search(element.get("style") or "")
         return is_raised is not None
     if element.tag != "a" or "#" not in (element.get("href") or "")[:100]:
-        return False
+        before = element.getprevious()
+        text = (before.tail if before is not None else element.getparent().text) if element.tag == "a" else ""
+        return (text or "")[-1:].isalpha() and (element.text or "").isdecimal() and not len(element)
     return (
         _NOTE_LINK.match("".join(element.itertext(etree.Element)).strip()) is not None
         and next(element.iterancestors("sup"), None) is None

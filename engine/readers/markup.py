@@ -151,6 +151,7 @@ _IS_DELETED = re.compile(r"line-through|strike|struck|\bdelet(?:ed|ion)\b", re.I
 _LOOKS = frozenset([  # attributes that say how an element looks, or how it changed
     "rend", "rendition", "style", "style-type", "content-type", "role", "status", "changed", "revisionflag",
 ])  # fmt: skip
+_WORD_ENDS = re.compile(r"(?!.*[A-Z\d_])\w{3}$")
 _LINKS = frozenset(["a", "xref", "ref"])
 _REFERENCES = frozenset(["ref", "bibl", "biblStruct", "biblFull", "us-citation", "citation", "reference"])
 
@@ -315,6 +316,7 @@ class _Walk:
         self._heading: HeadingMark | None = None
         self._row: Element | None = None
         self._verbatim = 0
+        self._is_inline = False  # whether the next text begins behind the start or the end of an inline element
         self._is_apart = False  # whether the next text does not continue the word before it
         self._numbers: dict[Element, int] = {}  # of the next items of ordered lists
         self._raised: list[tuple[Element, int]] = []  # superscripts, and where they begin in the buffer
@@ -378,6 +380,10 @@ class _Walk:
             last = next((part[-1] for part in reversed(self._buffer) if part), " ")
             if (last.isalnum() or last in ".,;:!?)") and (text[0].isalnum() or text[0] in "(["):
                 self._buffer.append(" ")
+        elif self._is_inline and text[:1].isupper() and text[1:2].islower() and not self._verbatim:
+            # Words that only their looks divide.
+            self._buffer.append(" " if _WORD_ENDS.search("".join(self._buffer[-3:])[-3:]) else "")
+        self._is_inline = False
         self._buffer.append(text)
 
     def _open(self, node: Element) -> None:
@@ -413,6 +419,8 @@ class _Walk:
             self._raised.append((node, len(self._buffer)))
         elif tag in grammar.words:
             self._is_apart = True
+        else:
+            self._is_inline = True
 
     def _mark_of(self, item: Element) -> str:
         """The number of an item of an ordered list, or a bullet."""
@@ -450,6 +458,8 @@ class _Walk:
             self._end_raised(*self._raised.pop())
         elif tag in grammar.words:
             self._is_apart = (node.tail or "A")[0].isupper()  # others are of the same word: "Wien" and "s"
+        else:
+            self._is_inline = True
         if tag in grammar.sections:
             self._end_section()
 
