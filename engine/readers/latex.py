@@ -111,7 +111,15 @@ _USUAL = {  # commands of packages, as the author would define them
         )
         for name in (word, f"begin{{{word}}}")
     },
-    **dict.fromkeys(["enquote", "say", "textquote"], Macro("\u201c#3\u201d", "*om")),
+    **dict.fromkeys(["enquote", "say"], Macro("\u201c#3\u201d", "*om")),
+    "nomenclature": Macro(" (#2: #3)", "omm"),
+    "textquote": Macro("\u201c#4\u201d", "*oom"),
+    "blockquote": Macro("\n\n#4\n\n", "*oom"),
+    **dict.fromkeys(["textcquote", "blockcquote"], Macro("\u201c#5\u201d", "*oomm")),
+    **dict.fromkeys(
+        ["opening", "closing", "ps", "encl", "cc", "address", "affiliation", "affil", "institute"],
+        Macro("\n\n#3\n\n", "*om"),
+    ),
     **dict.fromkeys(["intertext", "shortintertext"], Macro(r"\text{ #1 } ", "m")),
     "Description": Macro("\n\n#2\n\n", "om"),
     "tablenotetext": Macro("\n\n#1 #2", "mm"),
@@ -181,7 +189,6 @@ def read_in_folder(data: bytes, doc_id: str, source: str) -> Document:
 def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0) -> Document:
     """The document of a source; `n_others` documents beside it are counted as left out."""
     tex, n_encoded = without_encoded(latex.text)
-    tex, n_hidden = latex_commands.without_excluded(tex)
     tex, n_variants = latex_commands.without_branches(tex)
     tex, n_repeated = latex_commands.without_repeated_rows(tex)
     tex, n_undefined = latex_commands.with_named_references(
@@ -217,7 +224,8 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
         blocks.add(latex.with_code(plain(thank)))
     counts = {
         **revisions,
-        reasons.VARIANTS: n_variants + n_hidden + revisions[reasons.VARIANTS],
+        reasons.VARIANTS: n_variants + revisions[reasons.VARIANTS],
+        reasons.COMMENT_WORDS: latex.n_hidden + revisions[reasons.COMMENT_WORDS],
         reasons.ENCODED: n_encoded,
         reasons.RUNNING_HEADS: n_repeated,
         reasons.FIGURES: len(_PICTURE.findall(body)),
@@ -367,8 +375,12 @@ _Node: TypeAlias = Any
 _DISPLAY_STYLE = re.compile(r"\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits)(?![A-Za-z])")
 _CITED = "\ufdd2"  # a noncharacter: the place of a citation or a reference
 _CITATION = re.compile(
-    r"\\(?:[A-Za-z]{0,12}[cC]ite[A-Za-z]{0,12}|(?:eq|auto|page|name|full|v|c|C|th|labelc|cpage)?ref|Autoref)\*?"
+    r"\\(?:(?P<several>[A-Za-z]{0,12}[cC]ites|[A-Za-z]{0,12}[rR]efrange\*?)(?:\([^()]{0,300}\)){0,2}"
+    r"|[A-Za-z]{0,12}[cC]ite[A-Za-z]{0,12}\*?|(?:eq|auto|c?page|name|full|v|vpage|[cC]|labelc|namec|th|zc?|sub|foot)?ref\*?"
+    r"|Autoref\*?|(?!h(?:yper)?ref)[A-Za-z]{1,12}[rR]ef\*?"
+    r"(?=(?:\[[^\]]{0,300}\]){0,2}\{[a-z]{1,12}[:_-][^{}\s]{0,300}\}(?!\{)))"
     r"(?:[ \t]*\[[^\]]{0,300}\]){0,2}[ \t]*\{[^{}]{0,5000}\}"
+    r"(?(several)(?:(?:\[[^\]]{0,300}\]){0,2}\{[^{}]{0,300}\}){0,20})"
 )
 _ALL_CITED = re.compile(
     rf"[(\[](?:(?:e\.g\.|cf\.|see|see also|i\.e\.),?[~\s]{{0,5}})?{_CITED}(?:[\s,;~]{{0,5}}{_CITED})*[)\]]"
@@ -383,9 +395,9 @@ _OPEN_BRACKET = re.compile(  # without an end, which the converter searches for 
     r"(\\(?:begin\{[^{}\n]{1,60}\}|[A-Za-z]{1,60}\*?)[ \t]?)"
     r"\[(?![^\[\]]{0,500}(?:\[[^\[\]]{0,200}\][^\[\]]{0,200}){0,3}\])"
 )
-_GROUPS = re.compile(r"(?<=\w[\w.,;:!?)])\}(?=(?:\{\})*\{\w)")  # two arguments, of which the first is words
+_GROUPS = re.compile(r"(?<=[\w}][\w.,;:!?)$])\}(?=(?:\{\})*\{\w)")  # two arguments, of which the first is words
 _SYMBOL_FIRST = re.compile(  # a letter and words, but no initial with the rest of its word
-    r"\\(?!lettrine|dropcap|initial|yinipar)([A-Za-z]{2,40})\*?(?:\[[^\[\]{}]{0,100}\])?\{\w\}(?=\{[^\W\d_]{3})"
+    r"\\(?!lettrine|dropcap|initial|yinipar|(?:IEEE)?PARstart)([A-Za-z]{2,40})\*?(?:\[[^\[\]{}]{0,100}\])?\{\w\}(?=\{[^\W\d_]{3})"
 )
 _GLUED = re.compile(r"(?<=\w)\}(?=\\([A-Za-z]{2,40})\*?(?:\[[^\[\]]{0,200}\])?\{\w)")
 _OPERATOR = re.compile(
@@ -403,6 +415,7 @@ _SIGNS = {
     "textparagraph": "¶", "textdegree": "°", "degree": "°", "textcelsius": "°C", "textmu": "µ", "textohm": "Ω",
     "textsterling": "£", "textcent": "¢", "textyen": "¥", "texttimes": "×", "textpm": "±", "checkmark": "✓",
     "textonehalf": "½", "No": "№", "textnumero": "№", "hyp": "-", "slash": "/", "og": "«", "fg": "»",
+    "no": "n°", "nos": "n°", "ier": "er", "iere": "re", "iers": "ers", "ieres": "res", "ieme": "e", "iemes": "es",
     **{logo: logo for logo in ("TeX", "LaTeX", "BibTeX", "XeTeX", "XeLaTeX", "LuaTeX")}, "LaTeXe": "LaTeX2e",
     "glqq": "„", "grqq": "“", "flqq": "«", "frqq": "»", "glq": "‚", "grq": "‘", "flq": "‹", "frq": "›",
 }  # fmt: skip

@@ -28,7 +28,7 @@ _UNITS = {
     "henry": "H", "hertz": "Hz", "hour": "h", "joule": "J", "kelvin": "K", "kilogram": "kg", "liter": "L",
     "litre": "L", "lumen": "lm", "lux": "lx", "meter": "m", "metre": "m", "minute": "min", "molar": "M",
     "mole": "mol", "newton": "N", "ohm": "Ω", "pascal": "Pa", "percent": r"\%", "radian": "rad", "second": "s",
-    "siemens": "S", "sievert": "Sv", "steradian": "sr", "tesla": "T", "tonne": "t", "um": "µm", "volt": "V",
+    "siemens": "S", "sievert": "Sv", "steradian": "sr", "tesla": "T", "tonne": "t", "volt": "V",
     "watt": "W", "weber": "Wb",
 }  # fmt: skip
 _PREFIXES = {
@@ -37,19 +37,25 @@ _PREFIXES = {
 }  # fmt: skip
 _POWERS = {"squared": "^2", "cubed": "^3"}
 _POWERS_BEFORE = {"square": "^2", "cubic": "^3"}
+_MICRO, _OHM = re.compile(r"u(?=(?:[sgmlLAVWJFHN]|mol)$)"), re.compile(r"(?<=^[mkMG])ohm$")
+_ERROR = re.compile(r"\s*(?:\+-|\\pm(?![A-Za-z]))\s*")
 _EXPONENT = re.compile(r"(?<=[\d)])[eEdD]([+-]?\d+)\b")
 _NEW_UNIT = re.compile(r"\\DeclareSIUnit(?:\[[^\]]{0,80}\])?\s{0,9}\{?\\([A-Za-z]+)\}?\s{0,9}\{([^{}]{1,60})\}")
 _UNIT_PART = re.compile(r"\\([A-Za-z]+)(?:\{([^{}]{0,20})\})?|[^\\]+|\\.")
 _ACRONYMS = (  # commands that define one, and their arguments
     (re.compile(r"\\(?:newacronym|newabbreviation)(?=[\s\[{])"), "ommm"),
     (re.compile(r"\\(?:newglossaryentry|DeclareAcronym)(?=[\s{])"), "mm"),
+    (re.compile(r"\\longnewglossaryentry\*?(?=[\s{])"), "mmm"),
     (re.compile(r"\\(?:acrodef|acro|newacro)(?=[\[{])"), "mom"),
 )
-_KEY = re.compile(r"(?:^|,)\s*+(name|plural|short|long)\s*+=\s*+(?:\{([^{}]{0,300}+)\}|([^,{}]{1,300}+))")
+_KEY = re.compile(
+    r"(?:^|,)\s*+(name|plural|short|long|description)\s*+=\s*+(?:\{((?:[^{}]|\{[^{}]{0,200}\}){0,1000}+)\}|([^,{}]{1,300}+))"
+)
 _GLOSSED = re.compile(
-    r"\\(?P<name>[gG]ls(?:xtr(?:short|long|full)|entry(?:short|long|full|name)|symbol|name)?(?P<pl>pl)?|GLS"
+    r"\\(?P<name>[gG]ls(?:xtr(?:short|long|full)|entry(?:short|long|full|name|desc|text)|symbol|name|desc)?(?P<pl>pl)?|GLS"
     r"|[aA]cr(?:short|long|full)(?P<p>pl)?|[aA]c(?:[slf]|sp|lp|fp|p)?)\*?[ \t]*+\{(?P<label>[^{}\n]{1,100}+)\}"
 )
+_PRINTED = re.compile(r"\\print(?:noidx|unsrt)?(?:glossar(?:y|ies)|acronyms?)(?![A-Za-z])(?:\[[^\[\]]{0,200}\])?")
 _CONDITION = re.compile(r"\\(?P<token>if[A-Za-z@]*|else|or|fi)(?![A-Za-z@])")
 _WITH_ARGUMENTS = re.compile(r"iff|ifthenelse|ifstr\w+|ifdef(?:empty|string)|ifblank|ifcs\w*|iftoggle|ifbool|ifnumcomp")
 _TWO_TOKENS = re.compile(r"(?:\s{0,9}(?:\\[A-Za-z@]+|\\?.)){2}[ \t]{0,9}")
@@ -79,7 +85,9 @@ _REVISIONS = {  # command: its arguments, which of them is text, and the reason 
     **dict.fromkeys(["replace", "change"], ("omm", 2, DELETED)),
     "annote": ("omm", 1, COMMENT_WORDS), "comment": ("om", -1, COMMENT_WORDS),
     **dict.fromkeys("ruby Ruby kana kanji jruby ltjruby aruby furigana xpinyin".split(), ("omm", 1, READINGS)),
-    **dict.fromkeys(["ifthenelse", "iftoggle", "ifbool"], ("ommm", 2, VARIANTS)),
+    **dict.fromkeys(["ifthenelse", "iftoggle", "ifbool", "ifdef", "ifcsdef", "ifboolexpr"], ("ommm", 2, VARIANTS)),
+    **dict.fromkeys(["ifundef", "ifcsundef", "ifblank", "ifstrempty", "ifdefempty"], ("ommm", 3, VARIANTS)),
+    **dict.fromkeys(["ifstrequal", "ifdefstrequal", "ifnumequal"], ("ommmm", 4, VARIANTS)),
 }  # fmt: skip
 _REVISION = re.compile(rf"\\({'|'.join(_REVISIONS)})(?=[\s\[{{])")
 
@@ -136,7 +144,10 @@ def _measured(name: str, before: str, values: list[str], units: Mapping[str, str
         return f"{before} {_unit(values[0], units)}".strip()
     if name == "ang":
         return "".join(f"{value}{sign}" for value, sign in zip(values[0].split(";"), "°′″", strict=False) if value)
-    numbers = [_EXPONENT.sub(r" × 10^\1", number) for number in (values if name.startswith("num") else values[:-1])]
+    numbers = [
+        _EXPONENT.sub(r" × 10^\1", _ERROR.sub(" ± ", number))
+        for number in (values if name.startswith("num") else values[:-1])
+    ]
     shown = "–".join(numbers) if name.endswith("range") else numbers[0].replace(";", ", ")
     return shown if name.startswith("num") else f"{shown} {_unit(values[-1], units)}"
 
@@ -155,7 +166,9 @@ def _unit(source: str, units: Mapping[str, str]) -> str:
         elif name in _POWERS_BEFORE:
             power = _POWERS_BEFORE[name]
         else:
-            symbol += ("" if is_open else " ") + _PREFIXES.get(name, units.get(name, name))
+            symbol += ("" if is_open else " ") + _PREFIXES.get(
+                name, units.get(name, _OHM.sub("Ω", _MICRO.sub("µ", name)))
+            )
             is_open = name in _PREFIXES
             if not is_open:
                 symbol, power = symbol + power, ""
@@ -171,14 +184,16 @@ def with_acronyms(text: str) -> str:
         label, name = match["label"].strip(), match["name"].lower()
         if label not in known:
             return match.group()
-        short, long, plural = known[label]
+        short, long, plural, description = known[label]
         kind = name.removeprefix("glsxtr").removeprefix("glsentry").removeprefix("acr")
         is_first = label not in used
         used.add(label)
         is_plural = match["pl"] or match["p"] or name in ("acp", "acsp", "aclp", "acfp")
         if is_plural:
             short, long = plural or f"{short}s", long and f"{long}s"
-        if kind.startswith("long") or name in ("acl", "aclp"):
+        if kind.endswith("desc"):
+            shown = description
+        elif kind.startswith("long") or name in ("acl", "aclp"):
             shown = long or short
         else:
             is_short = kind.startswith("short") or name in ("acs", "acsp")
@@ -186,41 +201,35 @@ def with_acronyms(text: str) -> str:
             shown = f"{long} ({short})" if is_full and long else short
         return shown[:1].upper() + shown[1:] if match["name"][0].isupper() else shown
 
-    return _GLOSSED.sub(write, text) if known else text
+    if not known:
+        return text
+    entries = (": ".join(filter(None, (short, long, description))) for short, long, _, description in known.values())
+    glossary = "\n\n".join([r"\section{Glossary}", *dict.fromkeys(entries), ""])
+    first, *rest = _PRINTED.split(text)
+    return _GLOSSED.sub(write, glossary.join([first, "".join(rest)]) if rest else text)
 
 
-def _acronyms(text: str) -> dict[str, tuple[str, str, str]]:
-    """Short form, long form and plural of each acronym by its label; "" for one that is not given."""
-    known: dict[str, tuple[str, str, str]] = {}
+def _acronyms(text: str) -> dict[str, tuple[str, str, str, str]]:
+    """Short form, long form, plural and description of each acronym by its label; "" for one that is not given."""
+    known: dict[str, tuple[str, str, str, str]] = {}
     for pattern, signature in _ACRONYMS:
         closing = closing_braces(text) if pattern.search(text) else {}
         for match in pattern.finditer(text) if closing else ():
             found = [text[one.start : one.stop].strip() for one in arguments(text, match.end(), signature, closing)]
             if len(found) != len(signature):
                 continue
-            if signature == "mm":
+            if signature in ("mm", "mmm"):
                 keys = {key[1]: (key[2] or key[3]).strip() for key in _KEY.finditer(found[1])}
-                short = keys.get("name") or keys.get("short", "")
-                known[found[0]] = (short, keys.get("long", ""), keys.get("plural", ""))
+                short, description = (
+                    keys.get("name") or keys.get("short", ""),
+                    [keys.get("description", ""), *found[2:]],
+                )
+                known[found[0]] = short, keys.get("long", ""), keys.get("plural", ""), "".join(description)
             elif signature == "mom":
-                known[found[0]] = (found[1] or found[0], found[2], "")
+                known[found[0]] = found[1] or found[0], found[2], "", ""
             else:
-                known[found[1]] = (found[2], found[3], "")
+                known[found[1]] = found[2], found[3], "", ""
     return known
-
-
-_EXCLUDED = re.compile(r"\\exclude(?:version|comment)\{(\w{1,40})\}")
-
-
-def without_excluded(text: str) -> tuple[str, int]:
-    """Leave out the environments that the document hides; returns the rest and their words."""
-    n_words = 0
-    for name in _EXCLUDED.findall(text)[:_MAX_CONDITIONS]:
-        parts = re.split(rf"\\(begin|end)\{{{name}\}}", text)
-        is_pair = parts[1::2] == ["begin", "end"] * (len(parts) // 4)
-        n_words += sum(len(part.split()) for part in parts[2::4]) if is_pair else 0
-        text = "".join(parts[::4]) if is_pair else text
-    return text, n_words
 
 
 def without_branches(text: str) -> tuple[str, int]:
@@ -250,7 +259,8 @@ def without_branches(text: str) -> tuple[str, int]:
                 else _is_set(settings, condition.start)
             )
             borders = [(condition.start, condition.stop), *condition.borders, match.span()]
-            taken = 0 if is_true else 1
+            case = re.search(r"\d+", text[condition.start : condition.stop]) if name == "ifcase" else None
+            taken = min(int(case.group()), len(borders) - 2) if case else not is_true
             for number, ((_, start), (stop, _)) in enumerate(pairwise(borders)):
                 if number != taken:
                     n_words += len(text[start:stop].split())
@@ -379,9 +389,13 @@ def without_repeated_rows(text: str) -> tuple[str, int]:
     return _REPEATED_ROWS.subn(" ", text) if r"\endhead" in text else (text, 0)
 
 
-_GERMAN = re.compile(r"\\usepackage\s{0,9}(?:\[[^\]]{0,200}german[^\]]{0,200}\]\s{0,9}\{babel\}|\{n?german\})")
-_SHORTHAND = re.compile(r'(?<!\\)"([aouAOUsz=~|"\'`<>-])')
-_SHORTHANDS = dict(zip("aouAOUsz=~|\"'`<>-", (*"äöüÄÖÜßß--", "", "", *"“„«»", ""), strict=True))
+_GERMAN = re.compile(  # and Dutch
+    r"\\usepackage\s{0,9}(?:\[[^\]]{0,200}(?:german|austrian|dutch)[^\]]{0,200}\]\s{0,9}\{babel\}|\{n?german\})"
+    r"|\\documentclass\s{0,9}\[[^\]]{0,200}(?:german|austrian|dutch)[^\]]{0,200}\](?=(?s:.){0,20000}\{babel\})"
+    r"|babelshorthands\s{0,3}(?:=\s{0,3}true)?\s{0,3}\]\{german\}"
+)
+_SHORTHAND = re.compile(r'(?<!\\)"(c(?=k)|([flmnprt])(?=\2)|[aeiouAEIOUsz=~|"\'`<>-])')
+_SHORTHANDS = dict(zip("aeiouAEIOUcflmnprtsz=~|\"'`<>-", (*"äëïöüÄËÏÖÜcflmnprtßß--", "", "", *"“„«»", ""), strict=True))
 
 
 def with_shorthands(text: str) -> str:

@@ -73,9 +73,9 @@ def arguments(text: str, start: int, signature: str, closing: Mapping[int, int])
     Args:
         text: LaTeX source.
         start: one past the command.
-        signature: one letter for each argument: "*" a star, "o" an optional argument,
-            "m" a group or a command, "b" or "g" a group, "p" the parameters of `\\def`, "=" an equals sign, "l" a
-            command or a character, "(" text in parentheses, "d" a length that is assigned.
+        signature: one letter for each argument: "*" a star, "o" an optional argument, "k" one of options with a
+            title, "m" a group or a command, "b" or "g" a group, "p" the parameters of `\\def`, "=" an equals sign, "l"
+            a command or a character, "(" text in parentheses, "d" a length that is assigned.
             A missing "m", "p", "l" or "d" ends the list; any other is empty.
         closing: the result of `closing_braces`.
     """
@@ -98,7 +98,7 @@ def _argument(text: str, start: int, kind: str, closing: Mapping[int, int]) -> A
     first = text[start : start + 1]
     if kind in "*=":
         return Argument(start, start + 1, start + 1) if first == kind else None
-    if kind == "o":
+    if kind in "ok":
         return _optional(text, start, closing) if first == "[" else None
     if first == "{" and start in closing:
         return group_at(text, start, closing)
@@ -203,7 +203,7 @@ _DEFINITIONS = _by_command({
     "*mm": "DeclareMathOperator",
     "lpm": "def gdef edef xdef",
     "l=l": "let futurelet",
-    "*moobb": "newenvironment renewenvironment provideenvironment",
+    "*moobb": "newenvironment renewenvironment provideenvironment lstnewenvironment",
     "mmm":
         "NewDocumentCommand RenewDocumentCommand ProvideDocumentCommand DeclareDocumentCommand "
         "NewExpandableDocumentCommand RenewExpandableDocumentCommand ProvideExpandableDocumentCommand "
@@ -213,6 +213,8 @@ _DEFINITIONS = _by_command({
     "omo": "declaretheorem",
     "omomo": "newmdtheoremenv",
     "ommmm": "newtcbtheorem NewTcbTheorem",
+    "omoom": "newtcolorbox renewtcolorbox newtcblisting",
+    "omm": "newminted newmintinline DefineVerbatimEnvironment",
     "lf": "font",
     "mmmm": "DeclareMathSymbol",
     "lmm": "DeclarePairedDelimiter",
@@ -226,15 +228,20 @@ _SIMPLE = {"*moom": (1, 4), "*mm": (1, 2), "lpm": (0, 2)}  # places of the macro
 
 # Arguments that are not text; the text after them is kept.
 _SETTINGS = _by_command({
-    "omo": "documentclass usepackage RequirePackage PassOptionsToPackage LoadClass",
+    "omo":
+        "documentclass usepackage RequirePackage PassOptionsToPackage LoadClass fontspec setmainfont setsansfont "
+        "setmonofont setmathfont setCJKmainfont setCJKsansfont setCJKmonofont CJKfontspec",
+    "lomo": "newfontfamily newCJKfontfamily setCJKfamilyfont",
+    "omom": "babelfont",
+    "mmmm": "usefont",
     "mm":
         "setlength addtolength settowidth settoheight setcounter addtocounter newglossaryentry DeclareAcronym "
-        "markboth fontsize addtocontents setmainfont numberwithin icmlauthor list",
+        "markboth fontsize addtocontents numberwithin icmlauthor list",
     "omm": "DeclareSIUnit DeclareSIPrefix rule",
     "ommm": "newacronym newabbreviation definecolor colorlet",
     "mom": "acrodef",
     "*mo": "captionof",
-    "mmm": "addcontentsline specialrule",
+    "mmm": "addcontentsline specialrule longnewglossaryentry rowcolors",
     "*mommm": "titleformat titlespacing",
     "*oom":
         "hypersetup lstset geometry pagestyle thispagestyle pagenumbering graphicspath markright captionsetup sisetup "
@@ -246,8 +253,10 @@ _SETTINGS = _by_command({
         "titlerunning subtitle authorrunning linespread printbibliography thanksref texorpdfstring cellcolor rowcolor "
         "includeonly glsadd index sindex glossary href hypertarget hyperlink adjustbox usebox orcidID ead tnoteref "
         "corref fnref",
-    "o": "address affiliation tnotetext cortext fntext footnotemark linebreak pagebreak",
-    "m": "icmlaffiliation column includeversion excludeversion includecomment excludecomment",
+    "o": "tnotetext cortext fntext footnotemark linebreak pagebreak addlinespace toprule midrule bottomrule",
+    "m":
+        "icmlaffiliation column includeversion excludeversion includecomment excludecomment CJKfamily fontfamily "
+        "fontseries fontshape fontencoding hhline",
     "*mm": "plottwo import subimport resizebox fcolorbox multicolumn",
     "ooom": "parbox",
     "t": "hbox vbox vtop",
@@ -255,7 +264,9 @@ _SETTINGS = _by_command({
     "moo": "raisebox",
     "((": "put rput",
     "*o": "caption",
-    "om": "foreignlanguage foreignquote selectlanguage textlanguage st sout mintinline",
+    "om":
+        "foreignlanguage foreignquote selectlanguage textlanguage st sout setdefaultlanguage setmainlanguage "
+        "setotherlanguage setotherlanguages columncolor arrayrulecolor SetCell SetRow",
     "omolo": "multirow",
     "o(m": "cmidrule",
     "d":
@@ -267,8 +278,8 @@ _SETTINGS = _by_command({
     "":
         "maketitle tableofcontents listoffigures listoftables appendix centering newpage clearpage cleardoublepage "
         "noindent xspace makeatletter makeatother global long outer protect begingroup endgroup relax frontmatter "
-        "mainmatter backmatter raggedright unskip ignorespaces balance sloppy allowdisplaybreaks toprule midrule "
-        "bottomrule hline verb lstinline newline saythanks pause hfill hfil hss enspace thinspace dotfill hrulefill",
+        "mainmatter backmatter raggedright unskip ignorespaces balance sloppy allowdisplaybreaks selectfont "
+        "hline verb lstinline newline saythanks pause hfill hfil hss enspace thinspace dotfill hrulefill",
 })  # fmt: skip
 _COLOURS = frozenset(["color", "textcolor"])  # between parts of a word, whose groups are no arguments
 _SPACES = frozenset([
@@ -276,9 +287,8 @@ _SPACES = frozenset([
     "captionof", "hfill", "hfil", "hss", "enspace", "thinspace", "dotfill", "hrulefill",
 ])  # fmt: skip
 _BREAKS = frozenset([
-    "caption", "frametitle", "framesubtitle", "par", "bigskip", "medskip", "smallskip", "vfill", "closing", "opening",
-    "ps", "encl", "cc", "address", "affiliation", "institute", "tnotetext", "cortext", "fntext", "icmlaffiliation",
-    "icmlkeywords", "column", "tcblower", "tcbline",
+    "caption", "frametitle", "framesubtitle", "par", "bigskip", "medskip", "smallskip", "vfill", "tnotetext", "cortext",
+    "fntext", "icmlaffiliation", "icmlkeywords", "column", "tcblower", "tcbline",
 ])  # fmt: skip
 
 _WITH_HEAD = "omo"  # text over columns
@@ -287,14 +297,17 @@ _LAYOUT = _by_command({
     "o":
         "figure table sidewaysfigure sidewaystable algorithm algorithmic tcolorbox mdframed small footnotesize "
         "scriptsize center landscape threeparttable flushleft flushright appendices document titlepage columns "
-        "@twocolumnfalse",
+        "acronym @twocolumnfalse",
     "ooom": "minipage subfigure subtable",
+    "oomo": "NiceTabular",
+    "momo": "NiceTabularX",
+    "tm": "tabu longtabu",
     "mm": "list",
     "omo": "multicols",
     "om":
         "tabular longtable supertabular adjustbox spacing otherlanguage hyphenrules color tblr longtblr column turn "
         "rotate subarray",
-    "mom": "tabularx tabulary",
+    "mom": "tabularx tabulary xltabular",
     "omm": "CJK adjustwidth",
     "((": "picture pspicture",
     "omom": "wrapfigure wraptable",
@@ -321,7 +334,7 @@ def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str,
         if signature is None:
             continue
         found = list(arguments(text, place, signature, closing))
-        is_theorem = signature in ("*momo", "omo", "omomo", "ommmm")
+        is_theorem = signature in ("*momo", "omo", "omomo", "ommmm", "omoom")
         meanings = _theorem(text, signature, found) if is_theorem else _environment(text, signature, found)
         if match[1] == "let" and len(found) == len(signature):
             name, meant = (text[one.start : one.stop].removeprefix("\\") for one in (found[0], found[-1]))
@@ -368,14 +381,25 @@ def _theorem(text: str, signature: str, found: list[Argument]) -> list[tuple[str
     parts = [text[one.start : one.stop].strip() for one in found]
     if len(parts) < len(signature):
         return []
-    title = _TITLE_OPTION.search(f"{parts[0]},{parts[2]}") if signature == "omo" else None
+    title = _title_of(f"{parts[0]},{parts[2]}") if signature == "omo" else ""
     name = parts[1]
     if signature == "ommmm":  # each has a title and a label
         begin = Macro(f"\n\n{parts[2]} (#2). ", "ogg")
+    elif signature == "omoom":  # a box, maybe with a title
+        n_arguments = int(parts[2]) if parts[2].isdecimal() else 0
+        boxed = _with_default(_title_of(parts[4]), n_arguments, parts[3], _is_optional(text, found[3]))
+        option = " #1" if boxed.defaults and "#1" not in boxed.body else ""
+        begin = replace(boxed, body=f"\n\n{boxed.body}{option}\n\n", signature=boxed.signature.replace("o", "k"))
     else:
-        shown = (title[1] or title[2]) if title else name.capitalize() if signature == "omo" else parts[3]
-        begin = Macro(f"\n\n{shown}\\IfValueT{{#1}}{{ (#1)}}. ", "o")
+        shown = title or (name.capitalize() if signature == "omo" else parts[3])
+        begin = Macro(f"\n\n{shown}\\IfValueT{{#1}}{{ (#1)}}. ", "k")
     return [(f"begin{{{name}}}", begin), (f"end{{{name}}}", Macro("\n\n"))]
+
+
+def _title_of(options: str) -> str:
+    """The title in a list of options; "" without one."""
+    title = _TITLE_OPTION.search(options)
+    return (title[1] or title[2]) if title else ""
 
 
 def _of_xparse(letters: str, body: str) -> Macro | None:
@@ -471,8 +495,9 @@ def _filled_in(text: str, start: int, macro: Macro, closing: Mapping[int, int]) 
     stop = start
     for kind, one in zip(macro.signature, arguments(text, start, macro.signature, closing), strict=False):
         is_given = one.end > stop or kind == "m"
-        default = next(defaults, None) if kind in "og" else None
-        values.append(text[one.start : one.stop] if is_given else default)
+        default = next(defaults, None) if kind in "okg" else None
+        value = text[one.start : one.stop] if is_given else default
+        values.append(_title_of(value) if kind == "k" and value and "=" in value else value)
         stop = max(stop, one.end)
     return _with_values(macro.body, values), stop
 
@@ -559,8 +584,7 @@ def _leave_out_layout(cut: _Cut, match: re.Match[str], closing: Mapping[int, int
     if signature is None:
         return _keep_arguments(cut, match, named.end, closing)
     found = list(arguments(text, named.end, signature, closing)) if match[1] == "begin" else []
-    titles = (_TITLE_OPTION.search(text[one.start : one.stop]) for one in found)
-    title = " ".join(title[1] or title[2] for title in titles if title)
+    title = " ".join(filter(None, (_title_of(text[one.start : one.stop]) for one in found)))
     if signature == _WITH_HEAD and len(found) == len(signature):
         title = text[found[-1].start : found[-1].stop]
     return cut.leave_out(match.start(), found[-1].end if found else named.end, f"\n\n{title}\n\n" if title else "\n\n")
@@ -588,8 +612,7 @@ def _keep_arguments(cut: _Cut, match: re.Match[str], start: int, closing: Mappin
     end = adjacent[-1].end
     adjacent = adjacent[:1] if name == "restatable" else adjacent
     words = [text[one.start : one.stop] for one in adjacent]
-    titles = [_TITLE_OPTION.search(part) for part in words]
-    words = [(title[1] or title[2]) if title else part for title, part in zip(titles, words, strict=True)]
+    words = [_title_of(part) or part for part in words]
     shown = [part for part in words if not _NOT_WORDS.fullmatch(part.strip())]
     return cut.leave_out(start, end, f" {' '.join(shown)}\n\n" if shown else "")
 

@@ -29,24 +29,30 @@ CODE_MARK, _END_MARK = "\ufdd0", "\ufdd1"
 PLACE = re.compile(f"{CODE_MARK}(\\d+){_END_MARK}")
 _MARKS = str.maketrans({CODE_MARK: "\ufffd", _END_MARK: "\ufffd"})
 _LEXEME = re.compile(
-    r"(?P<code>\\begin\{(?P<name>(?:verbatim|Verbatim|lstlisting|minted|alltt)\*?)\})"
-    r"|(?P<hidden>\\iffalse(?![A-Za-z])|\\begin\{comment\})"
-    r"|\\(?:verb\*?|lstinline|mintinline\{[\w+-]{1,30}\})(?P<quote>[^A-Za-z\s*{\[])(?P<verb>[^\n]{0,300}?)(?P=quote)"
+    r"\\begin\{(?P<name>[A-Za-z]{1,40})(?P<star>\*?)\}"
+    r"|\\(?:(?:[vV]erb\*?|lstinline)(?:\[[^\[\]\n]{0,200}\])?|mintinline(?:\[[^\[\]\n]{0,200}\])?\{[\w+-]{1,30}\})"
+    r"(?:(?P<quote>[^A-Za-z\s*{\[])(?P<verb>[^\n]{0,300}?)(?P=quote)|\{(?P<braced>(?:[^{}\n]|\{[^{}\n]{0,100}\}){0,300})\})"
     r"|\\(?P<link>url|path|nolinkurl|href)[ \t]*\{(?P<address>[^{}\n]{0,2000})\}"
     r"|\\."
     r"|(?P<comment>%[^\n]*(?:\n[ \t]*(?=\S))?)",
     re.DOTALL,
 )
-_HIDDEN_ENDS = {
-    r"\iffalse": re.compile(r"\\(?:fi|else)(?![A-Za-z])"),
-    r"\begin{comment}": re.compile(r"\\end\{comment\}"),
-}
+_VERBATIM = frozenset([  # environments of code
+    "verbatim", "Verbatim", "BVerbatim", "LVerbatim", "SaveVerbatim", "lstlisting", "minted", "alltt", "tcblisting",
+])  # fmt: skip
+_EXCLUDED = re.compile(r"\\exclude(?:version|comment)\{(\w{1,40})\}")
+_OWN_VERBATIM = re.compile(
+    r"\\(?:lstnewenvironment|DefineVerbatimEnvironment|newtcblisting|NewTCBListing)\s{0,3}(?:\[[^\[\]]{0,200}\])?\s{0,3}"
+    r"\{(?P<name>[A-Za-z]{1,40})\}|\\newminted(?:\[(?P<minted>[A-Za-z]{1,40})\])?\{(?P<language>[A-Za-z]{1,30})\}"
+)
 _OPTIONS = r"\[(?:[^\[\]{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\}|\[[^\[\]]*+\])*+\]"
-_CODE_OPTIONS = re.compile(rf"[ \t]*+(?:{_OPTIONS})?(?:\{{[A-Za-z0-9+#-]{{1,30}}\}}(?=[ \t]*\n))?")
+_CODE_OPTIONS = re.compile(rf"[ \t]*+(?:{_OPTIONS})?(?:\{{[^{{}}\n]{{1,200}}\}}(?=[ \t]*\n))?")
 _INCLUDE = re.compile(
-    r"\\(?:input|include|subfile|subfileinclude|InputIfFileExists)[ \t]*+\{(?P<name>[^{}\n]{1,300}+)\}"
+    r"\\(?:input|include|subfile|subfileinclude|includestandalone|loadglsentries|InputIfFileExists)[ \t]*+"
+    r"(?:\[[^\[\]\n]{0,200}+\])?\{(?P<name>[^{}\n]{1,300}+)\}"
     r"|\\input[ \t]++(?P<plain>[^\s{}\\%]{1,300})"
-    r"|\\(?:sub)?import\*?[ \t]*+\{(?P<folder>[^{}\n]{0,300}+)\}[ \t]*+\{(?P<file>[^{}\n]{1,300}+)\}"
+    r"|\\(?:sub)?(?:import|inputfrom|includefrom)\*?[ \t]*+"
+    r"\{(?P<folder>[^{}\n]{0,300}+)\}[ \t]*+\{(?P<file>[^{}\n]{1,300}+)\}"
     rf"|\\(?:lstinputlisting|inputminted|verbatiminput|VerbatimInput)\*?(?P<options>{_OPTIONS})?(?:\{{[\w+-]{{1,30}}\}}(?=\{{))?"
     r"\{(?P<code>[^{}\n]{1,300}+)\}"
     r"|\\(?:usepackage|RequirePackage)[ \t]*+(?:\[[^\]]{0,300}+\][ \t]*+)?\{(?P<styles>[^{}]{1,300}+)\}"
@@ -56,7 +62,7 @@ _SIMPLE_MACRO = re.compile(  # of a style; the others are programs
     r"(?:\[\d\]\s{0,3})?(?:\[[^\[\]{}]{0,200}\]\s{0,3})?(?:#\d){0,9}"
     r"\{(?:[^{}@]++|\{(?:[^{}@]++|\{[^{}@]*+\})*+\})*+\}"
 )
-_MAY_INCLUDE = re.compile(rb"\\(?:input|include|subfile|subfileinclude|import|subimport)(?![A-Za-z])")
+_MAY_INCLUDE = re.compile(rb"\\(?:input|(?:sub)?import|include|subfile|loadglsentries)")
 _INPUT_PATH = re.compile(r"\\input@path[ \t]*+\{((?:[ \t]*+\{[^{}\n]{0,200}+\}){1,20}+)")
 _GRAPHICS = re.compile(rb"\\includegraphics\*?[ \t]*+(?:\[[^\]]{0,500}+\][ \t]*+)?\{([^{}\n]{1,300}+)\}")
 _GRAPHICS_PATH = re.compile(rb"\\graphicspath[ \t]*+\{((?:[ \t]*+\{[^{}\n]{0,200}+\}){1,20}+)")
@@ -74,6 +80,7 @@ class LatexSource:
     code: list[str] = field(repr=False)
     files: tuple[Path, ...] = ()  # included files
     missing: tuple[str, ...] = ()  # names of files not included: absent, unreadable, outside, or too many
+    n_hidden: int = 0  # words of environments that are not shown
 
     def with_code(self, text: str) -> str:
         """Replace the marks by the code they stand for."""
@@ -127,7 +134,7 @@ def load(data: bytes, path: Path | None = None, folder: Folder | None = None) ->
     """Decode LaTeX and put included files in the places of their commands; by default from the folder of `path`."""
     joined = _Joined(path, folder or (Folder(path.parent) if path else None))
     text = joined.text_of(decode(data), len(data))
-    return LatexSource(text, joined.code, tuple(joined.files), tuple(joined.missing[:_MAX_NOTED]))
+    return LatexSource(text, joined.code, tuple(joined.files), tuple(joined.missing[:_MAX_NOTED]), joined.n_hidden)
 
 
 def included_files(path: Path, folder: Folder | None = None) -> tuple[Path, ...]:
@@ -177,12 +184,18 @@ class _Joined:
         self._size = 0
         self._n_includes = 0
         self._paths: list[str] = []  # folders in which the document searches included files
+        self._verbatim = set(_VERBATIM)
+        self._hidden = {"comment"}
+        self.n_hidden = 0
 
     def text_of(self, text: str, size_bytes: int) -> str:
         """The text of one file, with the files that it includes."""
         self._size += size_bytes
         if self._size > MAX_DOCUMENT_BYTES:
             raise too_large("LaTeX source with its included files", f"more than {self._size - 1:,}", MAX_DOCUMENT_BYTES)
+        self._hidden.update(_EXCLUDED.findall(text))
+        for found in _OWN_VERBATIM.finditer(text):
+            self._verbatim.add(found["name"] or found["minted"] or f"{found['language']}code")
         text = "".join(self._without_comments(text.translate(_MARKS)))
         end = _END_INPUT.search(text)
         text = text[: end.start()] if end else text
@@ -195,26 +208,24 @@ class _Joined:
         while (match := _LEXEME.search(text, start)) is not None:
             yield text[start : match.start()]
             start, kind = match.end(), match.lastgroup
-            if match["code"]:
-                end = "" if match["name"] in unclosed else rf"\end{{{match['name']}}}"
-                stop = text.find(end, start) if end else -1
+            if match["name"]:
+                name = match["name"]
+                end = rf"\end{{{name}{match['star']}}}"
+                is_set_apart = name in self._verbatim or name in self._hidden
+                stop = text.find(end, start) if is_set_apart and end not in unclosed else -1
                 if stop < 0:
-                    unclosed.add(match["name"])
+                    unclosed.add(end)
                     yield match.group()
+                elif name in self._hidden:
+                    self.n_hidden += len(text[start:stop].split())
+                    start = stop + len(end)
                 else:
                     options = _CODE_OPTIONS.match(text, start, stop)
                     code = text[options.end() if options else start : stop].strip("\n").rstrip()
                     yield self._listing(options.group() if options else "", code)
                     start = stop + len(end)
-            elif match["hidden"]:
-                hidden = match["hidden"]
-                found = None if hidden in unclosed else _HIDDEN_ENDS[hidden].search(text, start)
-                if found is None:
-                    unclosed.add(hidden)
-                else:
-                    start = found.end()
-            elif match["quote"]:
-                yield self._put_aside(match["verb"])
+            elif match["quote"] or match["braced"]:
+                yield self._put_aside(match["verb"] or match["braced"])
             elif match["link"]:
                 yield "" if match["link"] == "href" else self._put_aside(match["address"].replace("\\", ""))
             elif kind != "comment":

@@ -265,6 +265,28 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
         ("", r"\begin{enumerate}\setcounter{enumi}{3}\item" "\n" r"Oak\end{enumerate}\begin{enumerate}[resume]\item elm"
          r"\end{enumerate}\begin{enumerate}\item ash\end{enumerate}", "4. Oak 5. elm 1. ash"),
         (r"\def\01{\{0,1\}}\newcommand{\1}{one}", r"\overfullrule=0pt In $\01^n$, \1.", "In {0,1}^n, one."),
+        ("", r"See \vref{fig:a}, \crefrange{f:a}{f:b}, \olref[syn]{def:b} and \elementref{index}; \cites[1]{a}[2]{b}"
+         r" and \textcites{a}{b}.", "See and index; and."),
+        ("", r"\qty{7}{\us}, \qty{5 +- 0.2}{\kohm}", "7 µs, 5 ± 0.2 kΩ"),
+        (r"\newglossaryentry{l}{name=lock,description={a \emph{gate}}}\longnewglossaryentry{b}{name=bar}{Of\par silt.}",
+         r"A \gls{b} is no \glsdesc{l}.\printglossary[title=X]\printglossaries",
+         "A bar is no a gate. Glossary lock: a gate bar: Of silt."),
+        ("", r"\ifcase 1 no\or one\or two\fi, \iffalse \ifx a b c\fi no\fi \ifdef{\x}{yes}{no}\ifblank{a}{b}{c}",
+         "one, yesc"),
+        (r"\usepackage[ngerman]{babel}", "Zu\"cker, Schi\"ffahrt, Belgi\"e", "Zucker, Schiffahrt, België"),
+        (r"\documentclass[ngerman]{a}\usepackage{babel}", "Stra\"se", "Straße"),
+        ("", r"XIX\ieme{} \CJKfamily{gbsn}\fontspec{Old Face}\usefont{T1}{a}{m}{n}IX", "XIXe IX"),
+        (r"\newtcolorbox[auto counter]{ex}[2][]{title=Case: #2,#1}\newtcolorbox{nb}{title=Note}",
+         r"\begin{ex}[label=a]{Silt}Sum.\end{ex}\begin{nb}Care.\end{nb}", "Case: Silt Sum. Note Care."),
+        (r"\newtheorem{r}{Rule}", r"\begin{r}[name=Silt law,label=x]It falls.\end{r}", "Rule (Silt law). It falls."),
+        (r"\lstnewenvironment{code}[1][]{\lstset{#1}}{}\newminted{py}{}",
+         "\\begin{code}\nx_1 % y\n\\end{code}\\begin{pycode}\n{2} # 10%\n\\end{pycode}", "x_1 % y {2} # 10%"),
+        ("", r"\lstinline[language=C]{a_b}, \Verb|c_d|, \mintinline[x]{c}{e%f}.", "a_b, c_d, e%f."),
+        ("", r"\opening{Dear Rin,}It fell.\closing{Yours}Ann", "Dear Rin, It fell. Yours Ann"),
+        ("", r"\blockquote[Vane][.]{It fell.} \textcquote[1]{k}{It rose.}", "It fell. “It rose.”"),
+        ("", r"\begin{tabu} to \linewidth {X[l]X}a & b\end{tabu}\begin{NiceTabular}{cc}[hvlines]\toprule[1pt]c\\"
+         r"\addlinespace[3pt]d\end{NiceTabular}", "a b c d"),
+        ("", r"\IEEEPARstart{T}{his} lock\nomenclature{$Q$}{discharge}.", "This lock (Q: discharge)."),
         # beside a damaged command
         ("", r"The \texttt{pump\_one and the gate.", "The pump_one and the gate."),
         ("", r"\foreignlg}Keep clear.\end{lock} \'etang", "Keep clear. étang"),

@@ -62,7 +62,7 @@ def test_macros_of_an_included_preamble_and_of_a_style_beside_the_document_are_e
 def test_a_subfile_gives_its_body_alone(tmp_path: Path) -> None:
     main = folder_of(
         tmp_path,
-        main=r"\begin{document}before \subfile{part} \subimport{sub/}{deep} after\end{document}",
+        main=r"\begin{document}before \includestandalone[x]{part} \subincludefrom{sub/}{deep} after\end{document}",
         part=r"\documentclass[main]{subfiles}\title{No}\begin{document}the part\end{document} rest",
         sub__deep="the deep part",
     )
