@@ -230,7 +230,7 @@ _MARKS = frozenset(
 _COLUMN = 3.0  # times its width, at least, is the height of a column of vertical writing
 _SHARE_OF_COLUMNS, _SHARE_TURNED = 0.6, 0.9  # of the texts of a page
 _BETWEEN_COLUMNS = re.compile(r"(?<=[^\x00-\u2fff]) (?=[^\x00-\u2fff])")
-_SHARE_SILENT = 0.5  # of the characters that are read
+_SHARE_SILENT, _SHARE_UNREADABLE = 0.5, 0.1  # of the characters that are read
 _MIN_PAGE_CHARS = 100  # a page of print has thousands
 _SHARE_OF_PICTURES, _SHARE_OF_SHAPES = 0.5, 0.3  # of the area of a scanned page, at least
 _PICTURES = (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM)
@@ -355,7 +355,7 @@ def _n_changed(before: Sequence[Line], after: Sequence[Line]) -> int:
 
 def _check_text_layer(extract: _Extract) -> None:
     n_chars = _n_printed(extract.lines)
-    hides_text = extract.hides_text or extract.n_unreadable > 0
+    hides_text = extract.hides_text or extract.n_unreadable > _SHARE_UNREADABLE * n_chars
     is_recognised = extract.properties.get("Creator", "").startswith(_OCR_PROGRAM)
     if n_chars and (n_chars >= _MIN_PAGE_CHARS * extract.n_pages or not hides_text or is_recognised):
         return
@@ -505,19 +505,22 @@ def _lay_columns_down(page: _Pdf, texts: Sequence[_Pdf]) -> bool:
 
 
 def _turn_upright(page: _Pdf, texts: Sequence[_Pdf]) -> bool:
-    """Turn a page whose texts run upwards or downwards, such as a wide table; whether it is such a page."""
-    matrix, rising = pdfium.FS_MATRIX(), Counter[float]()
+    """Turn a page whose texts run upwards, downwards or backwards, as a wide table does; whether it is such a page."""
+    matrix, turned = pdfium.FS_MATRIX(), Counter[tuple[int, int]]()
     for number, one in enumerate(texts, 1):
-        if pdfium.FPDFPageObj_GetMatrix(one, matrix) and abs(matrix.b) > abs(matrix.a):
-            rising[math.copysign(1, matrix.b)] += 1
-        elif number - rising.total() > len(texts) - _SHARE_TURNED * len(texts):
+        known = pdfium.FPDFPageObj_GetMatrix(one, matrix)
+        if known and abs(matrix.b) > abs(matrix.a):
+            turned[0, 1 if matrix.b > 0 else -1] += 1
+        elif known and matrix.a < 0 and matrix.d < 0:
+            turned[-1, 0] += 1
+        elif number - turned.total() > len(texts) - _SHARE_TURNED * len(texts):
             return False
-    sign, n_turned = next(iter(rising.most_common(1)), (0, 0))
+    (x, y), n_turned = next(iter(turned.most_common(1)), ((0, 0), 0))
     if n_turned < _SHARE_TURNED * max(1, len(texts)):
         return False
-    place = (0, max(page.get_size())) if sign > 0 else (max(page.get_size()), 0)
+    size = max(page.get_size())
     for one in texts:
-        pdfium.FPDFPageObj_Transform(one, 0, -sign, sign, 0, *place)
+        pdfium.FPDFPageObj_Transform(one, x, -y, y, x, size * (y < 1), size * (y > -1))
     page.set_rotation(0)
     return True
 

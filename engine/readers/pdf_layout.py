@@ -624,7 +624,12 @@ def readings_of(lines: Sequence[Line]) -> set[int]:
 
 
 def top_first(lines: list[Line]) -> list[Line]:
-    """The lines of a page by height, if the content stream has them from the bottom to the top."""
+    """The lines of a page by height, if the content stream has them from the bottom to the top, or in one column."""
     n_rising = sum(0 < line.y - before.y < 3 * line.size for before, line in pairwise(lines))
     is_rising = n_rising >= _MIN_RISING and n_rising >= _SHARE_RISING * (len(lines) - 1)
-    return sorted(lines, key=lambda line: -line.y) if is_rising else lines
+    by_height = sorted(lines, key=lambda line: -line.y)
+    is_stack = all(
+        above.y - line.y > 0.6 * min(above.size, line.size) and above.left < line.right and line.left < above.right
+        for above, line in pairwise(by_height)
+    )
+    return by_height if is_rising or is_stack else lines

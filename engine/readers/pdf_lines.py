@@ -87,7 +87,7 @@ def characters_of(text_page: _TextPage) -> tuple[str, int]:
             characters[index] = table.get(codes[index]) or _printable(codes[index])
     _pair_surrogates(text_page, codes, characters)
     _order_leftward(text_page, characters)
-    n_unreadable = 0
+    n_unreadable = codes.count(0)
     in_words = _in_words("".join(characters)) if of_font else frozenset()
     for indices in of_font.values():
         is_symbol_font = _SYMBOL_FONT.search(_font_name(text_page, indices[0])) is not None
@@ -286,6 +286,7 @@ _CAPITAL, MIN_INITIAL = re.compile(r"(?<!\S)[^\W\d_a-z](?!\S)"), 1.6  # times th
 _SHIFT = 0.3  # of a baseline, times the type size
 _SHARE_OF_FULL = 0.7  # of the width of the widest line
 _CELL_GAP = 1.5  # times the type size
+_SPACED_OUT = re.compile(r"(?:[^\W\d_]{1,2} ){5,40}[^\W\d_]{1,2}")  # letters apart, "WE" by kerning
 _UNIT, _MIRRORED = re.compile(r"[()\[\]]|[^\s()\[\]]+"), dict(zip("()[]", ")(][", strict=True))
 _MISPLACED = re.compile("(?<!\\S)[)\\]](?=[\u0590-\u08ff])|(?<=[\u0590-\u08ff])[(\\[](?!\\w)")  # brackets
 _MIN_SIDE_WORDS = 2
@@ -656,10 +657,12 @@ def _line(text_page: _TextPage, page: int, text: str, start: int) -> Line:
     number = _LEADING_NUMBER.match(text, first - start)
     after_number = start + number.end() if number else first
     last_of_text = max(after_number, start + len(without_note_marks(text)) - 1)
-    if has_both_directions(text) or _JOINED in text:
+    has_brackets = RIGHT_TO_LEFT.search(text) is not None and not _MIRRORED.keys().isdisjoint(text)
+    if has_both_directions(text) or _JOINED in text or has_brackets:
         shown = expanded(as_read(_words_in_sight(text_page, text, start)))
     else:
         shown = expanded(_with_raised_marks(text_page, text, start, with_letters=page == 0).strip())
+        shown = (_SPACED_OUT.fullmatch(shown) and _words_by_gaps(text_page, text, start)) or shown
     samples = sorted({after_number, (after_number + last) // 2, last_of_text})
     sizes = sorted(_size(text_page, index) for index in samples)
     (left, y), right = _origin(text_page, first), _right(text_page, last)
@@ -703,6 +706,8 @@ def _words_in_sight(text_page: _TextPage, text: str, start: int) -> Iterator[str
         if gap >= WORD_GAP * _size(text_page, first) or (is_of_piece and not {unit, other} & {*_MIRRORED}):
             if any(map(RIGHT_TO_LEFT.search, word)):
                 yield "".join(reversed(word))
+            elif not any(map(str.isalpha, word)) and not has_both_directions(text):
+                yield "".join(_MIRRORED.get(one, one) for one in reversed(word))
             else:  # its brackets may be mirrored
                 yield re.sub(r"^[)\]]|[(\[]$", lambda sign: _MIRRORED[sign.group()], "".join(word))
             word = []
@@ -727,6 +732,16 @@ def _with_raised_marks(text_page: _TextPage, text: str, start: int, *, with_lett
             if is_sign or (place > match.start() and not (match.group().isdigit() and text[place - 1].isdigit())):
                 break
     return "".join([*parts, text[done:]])
+
+
+def _words_by_gaps(text_page: _TextPage, text: str, start: int) -> str:
+    """The words of a line whose letters are evenly spaced out, with wider gaps between words; "" for another line."""
+    places = [at for at, sign in enumerate(text) if not sign.isspace()]
+    gaps = [_origin(text_page, start + b)[0] - _right(text_page, start + a) for a, b in pairwise(places)]
+    wide = 1.5 * median(gaps)
+    words = "".join(text[at] + " " * (gap > wide) for at, gap in zip(places, [*gaps, 0], strict=True)).split()
+    is_even = min(gaps) > wide / 3 and len(words) > 1 and len(places) >= 3 * len(words)
+    return " ".join(words) if is_even else ""
 
 
 def is_raised(share: float, shift: float) -> bool:

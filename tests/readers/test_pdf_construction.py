@@ -1,7 +1,7 @@
 """PDFs whose text is hard to read in order: columns, line numbers, figures, titles."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import process_time
 
 import pytest
@@ -228,9 +228,28 @@ def test_short_columns_on_their_own_baselines_are_read_from_the_left(
     assert " ".join(text.split()) == " ".join([*columns[0], *columns[1]])
 
 
-def test_lines_from_the_bottom_to_the_top_are_read_from_the_top(make_pdf: MakePdf) -> None:
-    rows = prose(1)
-    assert read(make_pdf([printed(rows, 72, 700)[::-1]]), "a", "a.pdf").text == " ".join(rows)
+@pytest.mark.parametrize("order", [range(9, -1, -1), [3, 7, 0, 9, 5, 1, 8, 2, 6, 4]], ids=["upwards", "in-no-order"])
+def test_the_lines_of_a_column_are_read_from_the_top(make_pdf: MakePdf, order: Sequence[int]) -> None:
+    lines = printed(prose(1), 72, 700)
+    assert read(make_pdf([[lines[at] for at in order]]), "a", "a.pdf").text == " ".join(prose(1))
+
+
+def set_in(matrix: bytes, rows: list[str], first: int, drop: int) -> bytes:
+    """Lines of a content stream."""
+    places = [(matrix, first - drop * at, row.encode()) for at, row in enumerate(rows)]
+    return b"".join(b"BT /F1 10 Tf %s %d Tm (%s) Tj ET\n" % place for place in places)
+
+
+def test_a_page_that_is_turned_by_half_is_read_from_its_top() -> None:
+    data = pdf_of_contents([set_in(b"-1 0 0 -1 500", prose(1), 90, -12)])
+    assert read(data.replace(b"/MediaBox", b"/Rotate 180 /MediaBox"), "a", "a.pdf").text == " ".join(prose(1))
+
+
+@pytest.mark.parametrize("title", ["THE LOWER SLUICE", "The Lower Sluice"])
+def test_letters_that_are_spaced_out_are_words(title: str) -> None:
+    letters = b" ".join(b"(%c) -500" % letter for letter in title.encode())
+    content = b"BT /F1 20 Tf 72 700 Td [%s] TJ ET\n%s" % (letters, set_in(b"1 0 0 1 72", prose(1), 600, 12))
+    assert read(pdf_of_contents([content]), "a", "a.pdf").text.startswith(f"{title}\n\n")
 
 
 @pytest.mark.parametrize(
