@@ -24,6 +24,7 @@ from engine.text.cleaning import (
 )
 from engine.text.document import Document, MetadataValue, Unreadable, assemble
 from engine.text.headings import (
+    NAMES,
     could_be_title,
     find_headings,
     is_contents_line,
@@ -44,10 +45,7 @@ _HEAD_CHARS = 4_000
 _PAGE_NUMBER = regex(r"\W*(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?\W*$", re.IGNORECASE)
 _NUMBER = regex(r"\d+")
 _ENDS_OPEN = regex(r"[^\W\d_][,;]?$|,$|[-\u2010\u00ad¬]$")
-_PART = regex(
-    r"\W*(?:chapter|section|article|part|book|canto|letter|act|scene|lecture|exhibit|appendix|claim|question|kapitel"
-    r"|artikel|chapitre|capítulo|§)\s*0\W*$"
-)
+_PART = regex(rf"\W*(?:canto|letter|act|scene|lecture|exhibit|claim|question|{'|'.join(NAMES)})\s*0\W*$")
 _SET_APART = regex(
     r"\W{0,3}(?P<first>\d{1,4})[\])-]?(?: {3,}|\t)\S.*|.*\S(?: {3,}|\t)\W{0,3}(?P<last>\d{1,4})[\])-]?"
     r"|(?:.*\W)?page[ \t]+(?P<page>\d{1,4})(?:[ \t]+of[ \t]+\d+)?\W*|\W*(?P<bare>\d{1,4})\W*",
@@ -166,7 +164,7 @@ def running_text(text: str) -> RunningText:
 
 def _without_line_numbers(text: str) -> tuple[str, int]:
     """Leave out the numbers of the lines of filings and transcripts, which start again on each page."""
-    lines = text.split("\n")
+    lines = re.split(r"\n|(?<=[^\n])(?=\f)", text)
     found = [_LINE_NUMBER.match(line) for line in lines]
     runs: list[list[int]] = []
     for place, match in enumerate(found):

@@ -123,10 +123,12 @@ def joined_words(text: str, *, was_set: bool = False) -> str:
     if not text.isascii():
         text = _UNSPACED_LINES.sub(_full_line, without_invisible(text))
     n_least = 1 if was_set else max(1, _SHARE_HYPHENATED * (text.count("\n") + 1))
-    if any(len(pattern.findall(text)) < n_least for pattern in (_HYPHEN_AT_END, _HYPHENATED)):
+    if len(_HYPHEN_AT_END.findall(text)) < n_least:
         return text
-    known = vocabulary(text)
-    return CUT_NUMBER.sub("-", _HYPHENATED.sub(lambda match: _whole_word(match, known), text))
+    if len(_HYPHENATED.findall(text)) >= n_least:
+        known = vocabulary(text)
+        text = _HYPHENATED.sub(lambda match: _whole_word(match, known), text)
+    return CUT_NUMBER.sub("-", text)
 
 
 def vocabulary(text: str) -> frozenset[str]:

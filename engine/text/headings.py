@@ -33,17 +33,24 @@ class Numbered:
 _DECIMAL = regex(r"(?P<number>\d{1,2}(?:\.\d{1,3}){0,5})(?P<dot>\.?)[ \t]{1,4}(?P<title>\S.*)$")
 _LETTER = regex(r"(?P<number>[A-Z](?:\.\d{1,3}){1,5}|[A-Z](?=\.))(?P<dot>\.?)[ \t]{1,4}(?P<title>\S.*)$")
 _ROMAN = regex(r"(?P<number>[IVX]{1,6})\.[ \t]{1,4}(?P<title>\S.*)$")
-_NAMES = {
+NAMES = {
     "book": 1, "part": 1, "title": 1, "appendix": 1, "annex": 1, "schedule": 1,
     "chapter": 2, "item": 2, "items": 2, "section": 3, "article": 3, "rule": 3, "clause": 3, "§": 3, "§§": 3,
+    **dict.fromkeys("teil buch anhang partie livre titre annexe parte libro título titolo часть раздел".split(), 1),
+    **dict.fromkeys("kapitel chapitre capítulo capitolo hoofdstuk rozdział глава".split(), 2),
+    **dict.fromkeys("abschnitt artikel sección artículo articolo artigo artykuł статья".split(), 3),
 }  # fmt: skip
 _NAMED = regex(
-    rf"(?P<name>{'|'.join(sorted(_NAMES, key=len, reverse=True))})\s{{0,3}}"
+    rf"(?P<name>{'|'.join(sorted(NAMES, key=len, reverse=True))})\s{{0,3}}"
     r"(?P<number>(?:\d+[a-z]?(?:\.\d+)*(?: and \d[a-z]?)?|[IVXLC]+|[A-Z]"
     r"|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)"
     r"(?:\(T\))?(?:[ \t]*(?P<mark>[.:)\u2013\u2014-])?[ \t]*(?P<title>\S.*)?)$",
     re.IGNORECASE,
 )
+_HAN_NAMED = regex(
+    r"第\s?(?:[一二三四五六七八九十百零〇]{1,7}|\d{1,4})\s?(?P<name>[编編部卷篇章节節条條])(?P<title>\s.*)?$"
+)
+_HAN_LEVELS = {**dict.fromkeys("编編部卷篇", 1), "章": 2, **dict.fromkeys("节節条條", 3)}
 _ITEM = regex(r"[ \t]{0,40}items? \d{1,2}[a-z]?\b", re.IGNORECASE)  # of filings, maybe indented and long
 _ITEM_TITLE = regex(r"(?:[A-Z(][\w'\u2019)-]*,?|[a-z]{1,7},?)(?: (?:[A-Z(][\w'\u2019)-]*,?|&|[a-z]{1,7},?))*\.?")
 _AFTER_ITEM = regex(r"(?<=[.:])\s{2,}(?=\S)")  # of filings: "Item 1A.      Risk Factors"
@@ -132,6 +139,10 @@ def roman_value(digits: str) -> int:
 
 
 def _named(line: str) -> Numbered | None:
+    if match := _HAN_NAMED.match(line):
+        title = (match["title"] or "").strip()
+        is_title = not title or (could_be_title(title) and title[-1] not in "。；，：")
+        return Numbered(LineKind.NAMED, (), _HAN_LEVELS[match["name"]], title) if is_title else None
     match = _NAMED.match(line)
     if match is None or line[0].islower():
         return None
@@ -141,7 +152,7 @@ def _named(line: str) -> Numbered | None:
         return None
     if title and match["mark"] is None and name not in ("§", "§§") and not line[: match.end("name")].isupper():
         return None  # "Section 3 Title" is as often the start of a sentence
-    return Numbered(LineKind.NAMED, (), _NAMES[name], title)
+    return Numbered(LineKind.NAMED, (), NAMES[name], title)
 
 
 _NUMERALS = (
@@ -487,6 +498,7 @@ class _Line:
     start: int
     below: str
     is_outdented: bool  # starts left of the text below it
+    is_over_title: bool  # a line with a blank one below it
 
     @property
     def has_space_below(self) -> bool:
@@ -566,22 +578,31 @@ def _candidates(lines: Sequence[str], starts: Sequence[int]) -> Iterator[_Line]:
             continue
         below = lines[number + 1] if number + 1 < len(lines) else ""
         indent = len(line) - len(line.lstrip(" \f"))
+        is_over_last = bool(below.strip()) and not "".join(lines[number + 2 : number + 3]).strip()
+        is_over_title = is_over_last and could_be_title(below.strip())
         if _ITEM.match(line):
-            goes_on = below.strip() and not "".join(lines[number + 2 : number + 3]).strip()
-            if goes_on and parse(whole := f"{line.rstrip()} {below.strip()}") is not None:
+            if is_over_last and parse(whole := f"{line.rstrip()} {below.strip()}") is not None:
                 line, below = whole, ""
         elif len(line) > _MAX_CHARS or indent > _MAX_INDENT or line.strip()[0] in "|+>-*":
             continue
         body = next((below for below in lines[number + 1 : number + 4] if below.strip()), "")
-        yield _Line(line, starts[number], below, is_indented and indent == 0 and body.startswith("  "))
+        is_outdented = is_indented and indent == 0 and body.startswith("  ")
+        yield _Line(line, starts[number], below, is_outdented, is_over_title)
 
 
 def _numbered(candidates: Iterable[_Line]) -> list[tuple[_Line, Numbered]]:
     """Numbered lines; none if there are over `_MAX_NUMBERED`, which must be the items of a list."""
     found: list[tuple[_Line, Numbered]] = []
+    candidates = list(candidates)
+    bare = {line.text.strip() for line in candidates if line.has_space_below and _BARE.fullmatch(line.text.strip())}
     for line in candidates:
         numbered = parse(line.text)
-        if numbered is not None and line.opens_body:
+        if numbered is None and line.text.strip() in bare and "II" in bare and not line.text.strip().isdecimal():
+            numbered = _number(line.text.strip())
+        if numbered is None:
+            continue
+        is_split = line.is_over_title and numbered.kind is LineKind.NAMED and not numbered.title
+        if line.opens_body or is_split:
             found.append((line, numbered))
             if len(found) > _MAX_NUMBERED:
                 return []

@@ -48,7 +48,7 @@ def test_a_word_that_a_page_cuts_is_joined_in_a_long_text() -> None:
     [
         ("ci-|dessus", "ci-dessus", ""), ("peut-|être", "peut-être", ""), ("кто-|то", "кто-то", ""),
         ("из-|за", "из-за", ""), ("régu-|lation", "régulation", ""), ("COVID-|19", "COVID-19", ""),
-        ("non-|binding", "non-binding", ""), ("long-|term", "long-term", "A long-term plan."),
+        ("non-|binding", "non-binding", ""), ("12-|15", "12-15", ""), ("long-|term", "long-term", "A long-term plan."),
         ("multi-|homed", "multi-homed", ""), ("water-|cooled", "water-cooled", "An air-cooled one by the water."),
         ("re-|opened", "re-opened", "It was re-elected, and is opened."), ("state-of-|the-art", "state-of-the-art", ""),
         ("over-|flow", "overflow", "The flow goes over."), ("re-|opened", "reopened", "A re-election."),

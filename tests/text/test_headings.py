@@ -41,12 +41,16 @@ def titles(text: str) -> list[tuple[int, str]]:
         ("1. Introduction ..... 1\n\n2. Methods ..... 5\n\n3. Results      9\n\n"
          f"1. Introduction\n\n{TEXT}\n2. Methods\n\n{TEXT}", [(1, "1. Introduction"), (1, "2. Methods")]),
         (f"1. Introduction\n\n2. Methods\n\n{TEXT}\n1. Introduction\n\n{TEXT}", [(1, "1. Introduction")]),
+        (f"OPINION\n\nI\n\n{TEXT}\nA\n\n{TEXT}\nII\n\n{TEXT}", [(1, "OPINION"), (1, "I"), (2, "A"), (1, "II")]),
+        (f"I\n\n{TEXT}", []),
+        (f"Kapitel 1\nDas Wehr\n\n{TEXT}\nСтатья 2. Предмет\n\n{TEXT}\n第三章 船闸\n\n{TEXT}\n第四条，水门\n\n{TEXT}",
+         [(2, "Kapitel 1"), (3, "Статья 2. Предмет"), (2, "第三章 船闸")]),
         (f"{TEXT}\n3.11 Python was released then, and it is the one that we use\nin all of this.\n", []),
     ],
     ids=["numbers nest", "letters under roman numbers", "underlines set levels by first use", "items",
          "capitals in the middle", "capitals", "code",
          "paragraphs in capitals", "articles under chapters", "list", "tight list", "contents",
-         "contents without page numbers", "sentence with a number"],
+         "contents without page numbers", "bare numbers", "one number", "other languages", "sentence with a number"],
 )  # fmt: skip
 def test_headings_have_levels_and_other_lines_are_none(text: str, expected: list[tuple[int, str]]) -> None:
     assert titles(text) == expected
