@@ -112,7 +112,7 @@ _USUAL = {  # commands of packages, as the author would define them
         for name in (word, f"begin{{{word}}}")
     },
     **dict.fromkeys(["enquote", "say"], Macro("\u201c#3\u201d", "*om")),
-    "nomenclature": Macro(" (#2: #3)", "omm"),
+    "nomenclature": Macro(" #2 #3 ", "omm"),
     "textquote": Macro("\u201c#4\u201d", "*oom"),
     "blockquote": Macro("\n\n#4\n\n", "*oom"),
     **dict.fromkeys(["textcquote", "blockcquote"], Macro("\u201c#5\u201d", "*oomm")),

@@ -192,7 +192,8 @@ _COMMENT = re.compile(
     r"|(?P<code>^import[ \t](?:[^\n]{1,300}[ \t])?[\"'][^\"'\n]{1,300}[\"'];?[ \t]*$"
     r"|^export[ \t]+(?:(?:const|let)[ \t]+\w+[ \t]*=|default[ \t]+(?:function|class)\b|(?:async )?function[ \t]+\w+\()"
     r"(?:[^\n]+\n?){1,200}"
-    r"|\{\{[<%][^{}\n]{1,300}[>%]\}\})"
+    r"|\{\{[<%][^{}\n]{1,300}[>%]\}\}|\{%-?\s[^{}\n]{1,300}%\}|\{:\s?[.#\w][^{}\n]{0,200}\}"
+    r"|(?<!\S)(?-i:</?[A-Z])[\w.]{0,40}(?:\s[^<>\n]{0,300})?/?>(?=[ \t]*$))"
     r"|(?P<note>^\[(?://|comment)\]:[ \t]*[#<][^\n]*\n?)"
     r"|\{(?P<role>[a-z][\w:+.-]{0,30})\}`(?P<of_role>[^`\n]{1,500})`"
     r"|(?P<attributes_of>(?<=[\])`*_])\{(?:[.#]|[\w-]{1,40}=)[^{}\n]{1,300}\}"
@@ -227,13 +228,13 @@ _SPACED = {"br": "\n", "li": "\n- ", "tr": "\n", "td": " | ", "th": " | ", **dic
     ["p", "div", "summary", "dt", "dd", "figcaption", "blockquote", "section", "center", "details", "table", "caption",
      "article", "aside", "footer", "header", "main"], "\n")}  # fmt: skip
 _SIGN = re.compile(  # where a `_COMMENT` may begin, or code; begins with a set of characters, which is found fast
-    r"[<~`{\[&^$\\!*%](?:(?<=[~`$])|(?<=<)(?=!--|/?[a-zA-Z])|(?<=\{)(?=[-+=>~.#\w{/])"
+    r"[<~`{\[&^$\\!*%](?:(?<=[~`$])|(?<=<)(?=!--|/?[a-zA-Z])|(?<=\{)(?=[-+=>~.#\w{/%:])"
     r"|(?<=\[)(?=\[|//|(?i:comment)\]|[^\[\]\n]{0,1000}\]\{\.)|(?<=&)(?=[#a-zA-Z])|(?<=\^)(?=[\w+\u2212.,()-])"
     r"|(?<=\\)(?=[(\[])|(?<=!)(?=\[\[)|(?<=\*)(?<!\*\*)\**(?=[^\W\d_])|(?<=%)(?=%))"
 )
 _SIGN_OF_LINE = re.compile(r"\n(?:[ \t]{0,12}:::|(?:im|ex)port[ \t])")  # behind a newline, found faster than "^"
 _TICKS = re.compile(r"`+")
-_NAME_OF_DIV = re.compile(r"\b(?:title|name)=\"([^\"]+)\"")
+_NAME_OF_DIV = re.compile(r"\b(?:title|name|label)=\"([^\"]+)\"")
 _CODE = re.compile(r"(`++)(.+?)\1")
 _TAG = re.compile(r"#(?<!\S#)([^\s!-,.:-@\[-^`{-~\u2000-\u206f\u3000-\u303f]+)")  # of Obsidian; "a/b" is below "a"
 _MAX_TAG_CHARS, _MAX_NESTED = 20_000, 50  # of a part that a tag hides, and tags of its name inside
@@ -402,10 +403,11 @@ def _without_mark(match: re.Match[str], text: str, counts: Counter[str], before:
         counts[reasons.COMMENT_WORDS] += len(text[stop:end].split()) if end >= 0 else 0
         return "", end + 3 if end >= 0 else -1
     unread = next((name for name in ("note", "aside", "code") if match[name]), "")
-    if unread:  # comments of several programs, and code of MDX
+    if unread:  # comments of several programs, code of MDX, and tags of templates
         reason = reasons.RAW if unread == "code" else reasons.COMMENT_WORDS
         counts[reason] += len(match[unread].strip("%").split()) - (2 if unread == "note" else 0)
-        return "", stop
+        titled = _NAME_OF_DIV.search(match["code"]) if match.group()[0] == "<" else None
+        return titled[1] if titled else "", stop
     if match["wiki"]:  # of Obsidian and wikis
         return _link(match, counts), stop
     if match["entity"]:

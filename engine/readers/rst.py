@@ -453,7 +453,7 @@ class _Conversion:
                 element.set("level", str(depth))
             children = node.children
             if isinstance(node, nodes.system_message):  # markup that docutils could not parse
-                children = [child for child in children if _is_lost_text(child)]
+                children = [child for child in children if node["level"] > 2 and _is_lost_text(child)]
             todo.extend((child, element, depth) for child in reversed(children))
 
     def _words(self, leaf: nodes.Node) -> str:

@@ -286,7 +286,7 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
         ("", r"\blockquote[Vane][.]{It fell.} \textcquote[1]{k}{It rose.}", "It fell. “It rose.”"),
         ("", r"\begin{tabu} to \linewidth {X[l]X}a & b\end{tabu}\begin{NiceTabular}{cc}[hvlines]\toprule[1pt]c\\"
          r"\addlinespace[3pt]d\end{NiceTabular}", "a b c d"),
-        ("", r"\IEEEPARstart{T}{his} lock\nomenclature{$Q$}{discharge}.", "This lock (Q: discharge)."),
+        ("", r"\IEEEPARstart{T}{his} lock\nomenclature{$Q$}{discharge}", "This lock Q discharge"),
         # beside a damaged command
         ("", r"The \texttt{pump\_one and the gate.", "The pump_one and the gate."),
         ("", r"\foreignlg}Keep clear.\end{lock} \'etang", "Keep clear. étang"),

@@ -140,6 +140,7 @@ def test_a_huge_list_is_read_in_little_memory() -> None:
             "```{r}\n% x\n```\n(a)=\n% y\n```{note} Look\n:class: x\nSee {ref}`it <a>`, H{sub}`2`O.\n```",
             "```{r}\n% x\n```\nLook\nSee it, H2O.\n",
         ),
+        ('<Tab label="Oak">\n{:.x}\nElm is List<Ash>.\n</Tab>{% a %}', "Oak\n\nElm is List<Ash>.\n</Tab>"),
         (":::tip My tip\nWait.\n:::\n", "My tip\nWait.\n\n"),
         (":::warning[Look out]{#x}\nWait.\n:::", "Look out\nWait.\n"),
         ("~~~\n::: x\n~~~\nEnd: of ::: it.", "~~~\n::: x\n~~~\nEnd: of ::: it."),

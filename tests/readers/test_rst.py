@@ -47,6 +47,7 @@ def test_sections_and_the_title_come_from_underlines() -> None:
          "- one\n- two\n- deep\n\nterm\n\nSaid of it.\nA | B\n1 | 2\nfirst line\nsecond line\n-v verbose"),
         ("Aim\n\n:param: One *word*.\n:returns:\n\n   First.\n\n   Second.\n\n.. [1] With *marks* in it.\n",
          "Aim\nparam: One word.\n\nreturns:\n\nFirst.\n\nSecond.\n[1] With marks in it."),
+        ("A long title\n=====\n\nIt rose.", "A long title\n\nIt rose."),
         *((f"See {role}.", f"See {words}.") for role, words in (
             (":doc:`usage/install`", "usage/install"), (":ref:`the guide <guide-label>`", "the guide"),
             (":py:class:`~package.module.Name`", "Name"), (":func:`!len`", "len"),
