@@ -209,11 +209,13 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
         if len(page) >= _MIN_HEADED_LINES
     ]
     counts = Counter(mask for edge in edges for mask in {_mask(line) for line in edge})
-    enough = max(_MIN_PAGES, len(pages) * _SHARE_OF_PAGES)
-    on_many = {mask for mask, n_pages in counts.items() if n_pages >= enough}
-    nearby, counting = _repeated_nearby(edges), _counting(edges)
-    alone = _counting_alone(pages)
-    of_two = _on_both(pages[-2:], size) if len(pages) in (2, 3) else frozenset()
+    least = min(_MIN_PAGES, max(2, len(pages) - 1))
+    enough = max(least, len(pages) * _SHARE_OF_PAGES)
+    on_many = {mask for mask, n_pages in counts.items() if n_pages >= enough and _WORD.search(mask[0])}
+    nearby, counting = (
+        _repeated_nearby(edges),
+        _counting([_edges(page, _MAX_EDGE_LINES) or page for page in pages], least),
+    )
     kept: list[Line] = []
     part = ""
     for page, stamped in zip(pages, stamps, strict=True):
@@ -224,11 +226,9 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
             for line in edge
             if (not line.is_note and _mask(line) in on_many and _is_apart(line, page, size))
             or (line.size <= largest and id(line) in outermost and _is_page_number(line.text))
-            or id(line) in of_two
             or (line.size <= largest and counting & _page_numbers(line))
             or (line.size <= largest and (line.page, _place(line)) in nearby and _is_apart(line, page, size))
         }
-        dropped |= {id(line) for line in _outer(page) if line.size <= largest and alone & _page_numbers(line)}
         dropped -= {id(line) for line in page if CONTENT.match(line.text)}
         dropped |= {id(line) for line in page if STAMP.match(line.text)}
         name = next((line for line in _edges(page, _EDGE_LINES + 1, 2) if is_part_of_opinion(line.text)), None)
@@ -243,43 +243,6 @@ def _is_page_number(text: str) -> bool:
     """Whether a line is nothing but the number of a page, or of two pages side by side."""
     two = re.fullmatch(r"(\d{1,4})\s+(\d{1,4})", text)
     return _PAGE_NUMBER_LINE.match(text) is not None or (two is not None and int(two[2]) - int(two[1]) == 1)
-
-
-def _outer(page: Sequence[Line]) -> list[Line]:
-    """The highest and the lowest line of a page."""
-    return [max(page, key=lambda line: line.y), min(page, key=lambda line: line.y)] if len(page) > 1 else []
-
-
-def _outermost(page: Sequence[Line]) -> list[Line]:
-    """The lines at the heights of the highest and the lowest line of a page, as a head of two parts has."""
-    heights = {round(line.y) for line in _outer(page)}
-    return [line for line in page if round(line.y) in heights]
-
-
-def _counting_alone(pages: Sequence[Sequence[Line]]) -> set[_PageNumber]:
-    """Numbers above or below the text that count with the pages on at least two, alone on one of them."""
-    outer = [line for page in pages for line in _outer(page)]
-    alone = {number for line in outer if _PAGE_NUMBER_LINE.match(line.text) for number in _page_numbers(line)}
-    counts = Counter(number for line in outer for number in _page_numbers(line) & alone)
-    return {number for number, n_pages in counts.items() if n_pages > 1}
-
-
-def _on_both(pages: Sequence[Sequence[Line]], size: float) -> frozenset[int]:
-    """The ids of outer lines in small type, or apart from the text, that are on both pages, unless a page is short."""
-    if min(map(len, pages)) < _MIN_HEADED_LINES:
-        return frozenset()
-    first, second = (
-        [line for line in _outermost(page) if line.size <= size and _is_apart(line, page, size)] for page in pages
-    )
-    pairs = [(one, other) for one in first for other in second if _is_same_head(one, other)]
-    return frozenset(id(line) for pair in pairs for line in pair)
-
-
-def _is_same_head(one: Line, other: Line) -> bool:
-    """Whether two lines have their words and their height in common, and numbers that are equal or count pages."""
-    words, others = (re.sub(r"\d+", "", line.text).casefold() for line in (one, other))
-    is_counting = words == others and bool(_page_numbers(one) & _page_numbers(other))
-    return _place(one) == _place(other) or (is_counting and one.size == other.size)
 
 
 def _edges(page: Sequence[Line], n_lines: int, per_edge_line: int = _MIN_HEADED_LINES) -> list[Line]:
@@ -327,8 +290,8 @@ def _repeated_nearby(edges: Sequence[Sequence[Line]]) -> set[tuple[int, _EdgePla
     }
 
 
-def _counting(edges: Sequence[Sequence[Line]]) -> set[_PageNumber]:
-    """Numbers that count with the pages on at least three pages, unless they are those of headings."""
+def _counting(edges: Sequence[Sequence[Line]], least: int) -> set[_PageNumber]:
+    """Numbers that count with the pages on at least `least` pages, unless they are those of headings."""
     of_number: dict[_PageNumber, list[Line]] = defaultdict(list)
     for line in (line for edge in edges for line in edge):
         for number in _page_numbers(line):
@@ -336,7 +299,7 @@ def _counting(edges: Sequence[Sequence[Line]]) -> set[_PageNumber]:
     return {
         number
         for number, lines in of_number.items()
-        if len({line.page for line in lines}) >= _MIN_PAGES and not _are_headings(lines)
+        if len({line.page for line in lines}) >= least and not _are_headings(lines)
     }
 
 
