@@ -508,28 +508,21 @@ def _is_lost_text(child: nodes.Node) -> bool:
 def _tag(node: nodes.Node) -> str:
     """The tag in `_GRAMMAR`: that of docutils, except for headings and for pairs short enough for one line."""
     if isinstance(node, nodes.title):
-        return "heading" if isinstance(node.parent, nodes.section) else "paragraph"
+        return "heading" if isinstance(node.parent, nodes.section) else "block"
     if isinstance(node, _PAIRS) and len(node) == 2:
         paragraphs = [node[1]] if isinstance(node[1], nodes.paragraph) else node[1].children
         if len(paragraphs) == 1 and isinstance(paragraphs[0], nodes.paragraph):
             return "pair"
-    tag: str = node.tagname
-    return tag
+    is_kept = isinstance(node, nodes.Inline) or node.tagname in _KEPT
+    return str(node.tagname) if is_kept else "block"
 
 
 def _heading(element: Element) -> HeadingMark | None:
     return HeadingMark(int(element.get("level"))) if local_name(element) == "heading" else None
 
 
-_BLOCKS = frozenset([
-    "admonition", "attention", "attribution", "block_quote", "bullet_list", "caption", "caution", "citation",
-    "compound", "container", "danger", "definition", "definition_list", "definition_list_item", "docinfo",
-    "enumerated_list", "error", "field", "field_list", "figure", "footnote", "hint", "important", "legend",
-    "line_block", "note", "option_list", "option_list_item", "paragraph", "rubric", "section", "sidebar",
-    "system_message", "table", "tbody", "term", "tgroup", "thead", "tip", "topic", "transition", "warning",
-])  # fmt: skip
 _GRAMMAR = Grammar(
-    blocks=_BLOCKS,
+    blocks=frozenset(["block"]),
     items=frozenset(["list_item"]),
     rows=frozenset(["line", "pair", "row"]),
     cells=frozenset(["entry"]),
@@ -540,3 +533,4 @@ _GRAMMAR = Grammar(
     is_raised=lambda element: local_name(element) == "superscript",
     ordered=lambda element: element.get("form") or "",
 )
+_KEPT = _GRAMMAR.items | _GRAMMAR.rows | _GRAMMAR.cells | _GRAMMAR.verbatim
