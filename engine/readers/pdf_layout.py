@@ -395,9 +395,7 @@ def _chain(page: Sequence[Line]) -> list[_Number]:
         chain = _longest(numbers, page, step)
         if len(chain) >= (_MIN_CHAIN if step == 1 else _MIN_CHAIN_OF_STEPS) and len(chain) > len(found):
             found = chain
-    if not found or _count_paragraphs(found, page):
-        return []
-    return found if _is_in_margin(found, page) or _is_between_columns(found, page) else []
+    return found if found and not _count_paragraphs(found, page) and _is_beside_text(found, page) else []
 
 
 def _count_paragraphs(chain: Sequence[_Number], page: Sequence[Line]) -> bool:
@@ -406,15 +404,6 @@ def _count_paragraphs(chain: Sequence[_Number], page: Sequence[Line]) -> bool:
     n_lines = sum(bottom <= line.y <= top for line in page if not _ALONE.match(line.text))
     counts_each = any(following.value - number.value == 1 for number, following in pairwise(chain))
     return counts_each and n_lines > _LINES_OF_PARAGRAPH * len(chain)
-
-
-def _is_between_columns(chain: Sequence[_Number], page: Sequence[Line]) -> bool:
-    """Whether the numbers of every fifth or tenth line are in the gap of two columns, as in patents."""
-    numbered, left = {number.place for number in chain}, min(number.left for number in chain)
-    others = [line for place, line in enumerate(page) if place not in numbered]
-    sides = [sum(line.right <= left for line in others), sum(line.left > left for line in others)]
-    is_stepped = chain[1].value - chain[0].value >= _STEPS[1]
-    return is_stepped and min(sides) >= _MIN_COLUMN_LINES and sum(sides) >= _SHARE_BESIDE * len(others)
 
 
 def _numbers(place: int, line: Line) -> Iterator[_Number]:
@@ -449,22 +438,18 @@ def _is_below(before: _Number, number: _Number, page: Sequence[Line]) -> bool:
     return -_SAME_PLACE <= before.left - number.left <= _MAX_DIGIT
 
 
-def _is_in_margin(chain: Sequence[_Number], page: Sequence[Line]) -> bool:
-    """Whether nearly all lines are right of the numbers, or nearly all left of them."""
-    numbered = {number.place for number in chain}
-    others = [line for place, line in enumerate(page) if place not in numbered and not _ALONE.match(line.text)]
-    before, after = ([one for one in chain if one.where is where] for where in (_BEFORE_TEXT, _AFTER_TEXT))
-    rights = [page[one.place].right for one in chain if one.where is _ALONE]
-    if not after:
-        edge = max(rights) if rights else min(page[one.place].text_left for one in before)
-        n_right_of = len(before) + sum(line.left >= edge - _SAME_PLACE for line in others)
-        if n_right_of >= _SHARE_BESIDE * (len(others) + len(before)):
-            return True
-    if before:
-        return False
-    edge = min(one.left for one in chain)
-    n_left_of = len(after) + sum(line.right <= edge + _SAME_PLACE for line in others)
-    return n_left_of >= _SHARE_BESIDE * (len(others) + len(after))
+def _is_beside_text(chain: Sequence[_Number], page: Sequence[Line]) -> bool:
+    """Whether nearly all text is on one side of the numbers, or those of every fifth line are in the gap of columns."""
+    numbered = {number.place: number.where for number in chain}
+    texts = [
+        (line.text_left if numbered.get(place) is _BEFORE_TEXT else line.left,
+         line.trailing[0] if numbered.get(place) is _AFTER_TEXT and line.trailing else line.right)
+        for place, line in enumerate(page) if not _ALONE.match(line.text)
+    ]  # fmt: skip
+    left = min(number.left for number in chain)
+    sides = [sum(stop <= left + _SAME_PLACE for _, stop in texts), sum(start > left for start, _ in texts)]
+    is_stepped = chain[1].value - chain[0].value >= _STEPS[1] and min(sides) >= _MIN_COLUMN_LINES
+    return (sum(sides) if is_stepped else max(sides)) >= _SHARE_BESIDE * len(texts)
 
 
 _INITIAL = re.compile(r"[\"'\u201c\u2018\u00ab]?[^\W\d_]")
