@@ -18,8 +18,8 @@ from engine.readers import markup
 from engine.readers.blocks import MAX_HEADING_CHARS, Blocks
 from engine.readers.encoding import decode
 from engine.readers.fields import declared, fields_of_page
-from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
-from engine.text.cleaning import joined_words, one_line, without_deleted, without_encoded
+from engine.readers.markup import Element, Grammar, HeadingMark, words, write
+from engine.text.cleaning import joined_words, one_line, without_deleted
 from engine.text.document import Document, is_made_up_title
 from engine.text.headings import headings_of_lines
 
@@ -112,9 +112,8 @@ _LETTERS = etree.XPath(  # with letters of other fonts, or numbers
     "//*[self::font or self::span or self::a][@style or @face or contains(@class, 'No') or contains(@class, 'num')"
     " or contains(@class, 'CommentaryLink')]"
 )
-_SHOWN_TEXT = etree.XPath(
-    "//text()[not(ancestor::head or ancestor::script or ancestor::style or ancestor::template)]", smart_strings=False
-)
+_LONE_LETTERS = etree.XPath("//div[not(*)][string-length(normalize-space(.)) = 1]")
+_TEXTS = etree.XPath("body//text()", smart_strings=False)
 _SIDE_NOTE = re.compile(r"(?:^|\s)(?:(?:side|margin|foot)-?note|ltx_note_outer)(?:\s|$)", re.IGNORECASE)
 _NUMBER_CLASS = re.compile(
     r"(?:^|\s)(?:\w*(?:[a-z\d]No|CommentaryLink)|(?:para|item|list|line|sec(?:tion)?|chapter)-?(?:num(?:ber)?|no))(?:\s|$)"
@@ -245,8 +244,13 @@ def add_page(
         DocumentError: not decodable, too many elements, or nested too deeply.
     """
     root = _parse(data, blocks)
-    blocks.expect(" ".join(_SHOWN_TEXT(root)))
-    markup.write_formulas(root, blocks)
+    held = [*root.iter()]  # lxml would make the objects again for each use
+    silent = {one.text for one in root.iter("script", "style")}
+    shown = " ".join([text for text in _TEXTS(root) if text not in silent])
+    blocks.expect(shown)
+    for template in root.iter("template"):
+        blocks.skip(markup.all_text(template))
+    markup.write_formulas(root, shown, blocks)
     for drawing in root.iterfind("body/svg") if is_of_book else ():
         if len(drawing.getparent()) == 1 and next(drawing.iter("text"), None) is not None:  # all of a page
             drawing.tag = "div"
@@ -278,6 +282,7 @@ def add_page(
         if part.get("class") == "ocr_page":
             blocks.start_page()
         write(part, BOOK_GRAMMAR if is_of_book or part in notes else GRAMMAR, blocks)
+    del held
     return root
 
 
@@ -290,14 +295,12 @@ def _parse(data: bytes, blocks: Blocks) -> Element:
     match = _CHARSET.search(data, 0, 4096)
     declared = match.group(1).decode("ascii").lower() if match else ""
     text, blocks.left_out[reasons.DELETED] = without_deleted(decode(data, _WEB_NAMES.get(declared, declared) or None))
-    text, n_encoded = without_encoded(text)
-    blocks.left_out[reasons.ENCODED] += n_encoded
     markup.check_tags(text.count("<"))
     if "<" in text:
         text = _CONTROL.sub("", text.replace("\f", "\n"))  # no tree takes these when its parts move
     text = _CDATA.sub(lambda match: escape(match[1]) if match[2] else match[0], text)  # the parser drops such text
     text = _PREFIXED_MATH.sub(r"<\1", text) if "math" in text else text
-    text = _SUBSET.sub("", text, count=1)
+    text = _SUBSET.sub("", text, count=1) if "<!E" in text else text
     text = _ENDS.sub("", _START_TAG.sub(_without_many_attributes, text))
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)
     try:
@@ -389,12 +392,9 @@ def _mend_letters(root: Element, blocks: Blocks) -> None:
         if shown != text:
             blocks.skip(text)
             element.text = shown
-    for element in root.iter("div"):
-        letter = (element.text or "").strip()
-        if len(letter) != 1 or not letter.isupper() or len(element):
-            continue
-        place = element.getnext()
-        if place is None or place.tag != "p":
+    for element in _LONE_LETTERS(root):
+        letter, place = element.text.strip(), element.getnext()
+        if not letter.isupper() or place is None or place.tag != "p":
             continue
         if (place.text or "")[:1].islower() and not (element.tail or "").strip():
             place.text, element.text = letter + place.text, ""
@@ -551,18 +551,16 @@ def _is_link_list(element: Element, tally: _Tally) -> bool:
 
 def _main_part(root: Element) -> Element:
     """The one `main` element, or the one `article`, if it holds text; else the whole page."""
-    case = next((one for one in root.iter("section", "div") if "casebody" in (one.get("class") or "").split()), None)
-    if case is not None:  # of the Caselaw Access Project
-        return case
-    for path in (".//main", ".//*[@role='main']", ".//article"):
-        parts = root.findall(path)
+    if case := root.xpath("//*[@class='casebody']"):  # of the Caselaw Access Project
+        return case[0]
+    for path in ("//main", "//*[@role='main']", "//article"):
+        parts = root.xpath(path)
         if len(parts) == 1 and len(words(parts[0])) * 3 > len(words(root.find("body"))):
             return parts[0]
     return root
 
 
-def _left_out(element: Element) -> str | None:
-    tag = local_name(element)
+def _left_out(element: Element, tag: str) -> str | None:
     if tag in _SILENT:
         return None if tag == "script" and _formula_of(element) else ""
     if tag == "img" and (_MATH.search(element.get("class") or "") or _initial(element)):
@@ -662,15 +660,17 @@ def _has_mathml(picture: Element) -> bool:
     return parent is not None and parent.find(".//math") is not None
 
 
-def _is_raised(element: Element) -> bool:
-    if element.tag == "sup":
+def _is_raised(element: Element, tag: str) -> bool:
+    if tag == "sup":
         return True
-    if element.tag == "span":
+    if tag == "span":
         is_raised = _RAISED_CLASS.search(element.get("class") or "") or _RAISED_STYLE.search(element.get("style") or "")
         return is_raised is not None
-    if element.tag != "a" or "#" not in (element.get("href") or "")[:100]:
+    if tag != "a":
+        return False
+    if "#" not in (element.get("href") or "")[:100]:
         before = element.getprevious()
-        text = (before.tail if before is not None else element.getparent().text) if element.tag == "a" else ""
+        text = before.tail if before is not None else element.getparent().text
         return (text or "")[-1:].isalpha() and (element.text or "").isdecimal() and not len(element)
     return (
         _NOTE_LINK.match("".join(element.itertext(etree.Element)).strip()) is not None
@@ -683,8 +683,7 @@ def _form_of(ordered: Element) -> str:
     return markup.form_of(look[1]) if look else f"{(ordered.get('type') or '1')[:1]}."
 
 
-def _heading(element: Element) -> HeadingMark | None:
-    tag = local_name(element)
+def _heading(element: Element, tag: str) -> HeadingMark | None:
     if element.get("role") == "heading" and tag[:1] != "h":
         level = element.get("aria-level") or "2"
         return HeadingMark(int(level) if level in "123456" else 2)
@@ -708,7 +707,7 @@ GRAMMAR = Grammar(
     is_raised=_is_raised,
     sections=frozenset(["section"]),
     words=frozenset(["label"]),
-    tex=_formula_of,
+    tex=lambda element, _: _formula_of(element),
     ordered=lambda element: _form_of(element) if element.tag == "ol" else "",
 )
-BOOK_GRAMMAR = replace(GRAMMAR, left_out=lambda element: None if element.tag in _FRAMES else _left_out(element))
+BOOK_GRAMMAR = replace(GRAMMAR, left_out=lambda element, tag: None if tag in _FRAMES else _left_out(element, tag))

@@ -54,8 +54,9 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
     number = "" if group is None else f"{words(group.find('{*}label'))} "  # of a chapter
     title = markup.NOTE_MARK.sub("", rendered(shown, _GRAMMAR)).removeprefix(number)
     journal = root.find(".//{*}journal-meta//{*}journal-title")
-    blocks.expect(markup.all_text(root))
-    markup.write_formulas(root, blocks)
+    text = markup.all_text(root)
+    blocks.expect(text)
+    markup.write_formulas(root, text, blocks)
     markup.join_numbers([label for note in root.iter("{*}fn") for label in note.iterfind("{*}label")])
     markup.lift(root, _FLOATS, frozenset(["p", "title"]))
     blocks.add(title)
@@ -78,10 +79,10 @@ def read_tree(root: Element, doc_id: str, source: str) -> Document:
         blocks.add_heading(words(statement.find("{*}meta-name")), 1)
         write(statement.find("{*}meta-value"), _GRAMMAR, blocks)
     _write_sub_articles(root, blocks)
-    text = [shown, *others, *abstracts, *notes, *statements]
+    written = [shown, *others, *abstracts, *notes, *statements]
     fronts = root.iterchildren("{*}front", "{*}book-meta", "{*}collection-meta")
     for front in (*fronts, *whole.iterfind("{*}book-part-meta")):
-        markup.leave_outside(front, text, reasons.FRONT_MATTER, blocks, [journal, *_described(meta)])
+        markup.leave_outside(front, written, reasons.FRONT_MATTER, blocks, [journal, *_described(meta)])
     return blocks.document(doc_id, source, title, _metadata(whole, meta, journal) | _kinds(root))
 
 
@@ -118,8 +119,8 @@ def _kinds(root: Element) -> dict[str, MetadataValue]:
     return dict(found)
 
 
-def _left_out(element: Element) -> str | None:
-    tag, parent = local_name(element), element.getparent()
+def _left_out(element: Element, tag: str) -> str | None:
+    parent = element.getparent()
     above = "" if parent is None else local_name(parent)
     if above == "alternatives":
         return None if element is _preferred(parent) else ""
@@ -145,8 +146,7 @@ def _preferred(alternatives: Element) -> Element:
     return with_text if known is None else known
 
 
-def _is_raised(element: Element) -> bool:
-    tag = local_name(element)
+def _is_raised(element: Element, tag: str) -> bool:
     if tag == "sup":
         return True
     is_mark = tag == "xref" and element.get("ref-type") in ("bibr", "fn", "table-fn", "aff", "corresp", "author-notes")
@@ -154,9 +154,9 @@ def _is_raised(element: Element) -> bool:
     return is_mark and element.find("{*}sup") is None and local_name(element.getparent()) != "sup"
 
 
-def _heading(element: Element) -> HeadingMark | None:
+def _heading(element: Element, tag: str) -> HeadingMark | None:
     """The title of a section; the titles of figures and lists are text."""
-    if local_name(element) != "title":
+    if tag != "title":
         return None
     parent = element.getparent()
     if parent is None or _headed(parent) is None:
@@ -201,7 +201,7 @@ _GRAMMAR = Grammar(
     sections=_HEADED,
     words=_WORDS,
     ordered=lambda element: form_of(kind := element.get("list-type") or "") or ("1." if kind == "order" else ""),
-    tex=lambda element: tex_text(element.text or "") if local_name(element) == "tex-math" else "",
+    tex=lambda element, tag: tex_text(element.text or "") if tag == "tex-math" else "",
 )
 
 

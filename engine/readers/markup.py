@@ -81,8 +81,10 @@ _IS_TEX_ALONE = re.compile(r"\\[A-Za-z]|[_^]\{|\w\^\w")
 _NO_TEX = frozenset(["pre", "code", "kbd", "samp", "tt", "script", "style", "textarea", "math", "tex-math"])
 
 
-def write_formulas(root: Element, blocks: Blocks) -> None:
-    """Write formulas in the notation of TeX between \\( and \\), as MathJax finds them, as their text."""
+def write_formulas(root: Element, text: str, blocks: Blocks) -> None:
+    """Write formulas in the notation of TeX between \\( and \\), as MathJax finds them, in a tree with this text."""
+    if not any(mark in text for mark in ("$", "\\(", "\\[")):
+        return
 
     def written(match: re.Match[str]) -> str:
         tex = match[1] or match[2] or match[3]
@@ -174,16 +176,24 @@ class Grammar:
     cells: frozenset[str]
     breaks: frozenset[str]
     verbatim: frozenset[str]  # white space is kept inside
-    heading: Callable[[Element], HeadingMark | None]
-    left_out: Callable[[Element], str | None]  # the reason of `left_out`; "" without a count, None for text
-    is_raised: Callable[[Element], bool] = field(default=lambda _: False)  # a superscript, or the mark of a note
+    # Functions of an element and its local name, which is slow to ask for.
+    heading: Callable[[Element, str], HeadingMark | None]
+    left_out: Callable[[Element, str], str | None]  # the reason of `left_out`; "" without a count, None for text
+    is_raised: Callable[[Element, str], bool] = field(default=lambda *_: False)  # a superscript, or the mark of a note
+    tex: Callable[[Element, str], str] = field(default=lambda *_: "")  # the text of an element in the notation of TeX
     sections: frozenset[str] = frozenset()  # after one ends, the text belongs to the section around it
     words: frozenset[str] = frozenset()  # inline, but never glued to the words around them
     # Whether a word runs across a break of a line or a page, and the number of the first item of a list: "1." or "(a)".
     is_inside_word: Callable[[Element], bool] = field(default=lambda _: False)
     ordered: Callable[[Element], str] = field(default=lambda _: "")
     pin: Callable[[Element], str] = field(default=lambda _: "")  # the number of a block outside of its text, or ""
-    tex: Callable[[Element], str] = field(default=lambda _: "")  # the text of an element in the notation of TeX
+
+
+def named(root: Element, is_wanted: Callable[[str], object]) -> list[Element]:
+    """The elements of a tree whose local names are wanted, in order; asks for each name once."""
+    tags = {element.tag for element in root.iter(etree.Element)}
+    wanted = [tag for tag in tags if is_wanted(tag.rpartition("}")[2])]
+    return [*root.iter(*wanted)] if wanted else []
 
 
 def local_name(element: Element) -> str:
@@ -306,6 +316,18 @@ def take_out(element: Element) -> None:
         before.tail = (before.tail or "") + (tail or "")
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The meaning of a tag."""
+
+    name: str  # without its namespace
+    role: str  # the first of `_ROLES` in which a grammar has it; "" for an inline element
+    is_section: bool
+
+
+_ROLES = ("breaks", "cells", "items", "rows", "verbatim", "blocks", "words")
+
+
 class _Walk:
     def __init__(self, grammar: Grammar, blocks: Blocks) -> None:
         self._grammar = grammar
@@ -321,35 +343,47 @@ class _Walk:
         self._numbers: dict[Element, int] = {}  # of the next items of ordered lists
         self._raised: list[tuple[Element, int]] = []  # superscripts, and where they begin in the buffer
         self._sections: list[tuple[str, int] | None] = []  # title and level of the open sections
+        self._kinds: dict[str, _Kind] = {}  # by tags
 
     def through(self, root: Element) -> None:
-        if self._is_left_out(root):
+        kind = self._kind_of(root.tag)
+        if self._is_left_out(root, kind.name):
             return
-        self._open(root)
-        path = [(root, iter(root))]  # iterators, because a node can have millions of children
+        self._open(root, kind)
+        path = [(root, iter(root), kind)]  # iterators, because a node can have millions of children
         while path:
-            element, children = path[-1]
+            element, children, kind = path[-1]
             node = next(children, None)
             if node is None:
                 path.pop()
-                self._close(element)
+                self._close(element, kind)
                 node = element
-            elif isinstance(node.tag, str) and not self._is_left_out(node) and not self._writes_formula(node):
-                self._open(node)
-                path.append((node, iter(node)))
-                continue
-            elif node.tag is etree.Entity:
-                self._add(_named(node.text))
-            if node is not root and node.tail:
-                self._add(node.tail)
+            else:
+                tag = node.tag
+                if isinstance(tag, str):
+                    kind = self._kinds.get(tag) or self._kind_of(tag)
+                    if not self._is_left_out(node, kind.name) and not self._writes_formula(node, kind.name):
+                        self._open(node, kind)
+                        path.append((node, iter(node), kind))
+                        continue
+                elif tag is etree.Entity:
+                    self._add(_named(node.text))
+            if node is not root and (tail := node.tail):
+                self._add(tail)
         self._flush()
 
-    def _is_left_out(self, node: Element) -> bool:
+    def _kind_of(self, tag: str) -> _Kind:
+        name = tag.rpartition("}")[2]
+        role = next((role for role in _ROLES if name in getattr(self._grammar, role)), "")
+        self._kinds[tag] = kind = _Kind(name, role, name in self._grammar.sections)
+        return kind
+
+    def _is_left_out(self, node: Element, tag: str) -> bool:
         """Whether a node is left out, which is counted: elements of some kinds, and words of the others."""
-        reason = self._grammar.left_out(node)
-        if reason is None and any(_IS_DELETED.search(node.get(name)) for name in _LOOKS.intersection(node.keys())):
-            reason = DELETED
-        elif reason is None and node.tag == _INCLUDE and not len(node):
+        reason = self._grammar.left_out(node, tag)
+        if reason is None and not _LOOKS.isdisjoint(names := node.keys()):
+            reason = DELETED if any(_IS_DELETED.search(node.get(name)) for name in _LOOKS.intersection(names)) else None
+        elif reason is None and tag == "include" and node.tag == _INCLUDE and not len(node):
             reason = FILES
         if reason is None:
             return False
@@ -362,10 +396,9 @@ class _Walk:
             self._blocks.left_out[reason] += n_left_out
         return True
 
-    def _writes_formula(self, node: Element) -> bool:
+    def _writes_formula(self, node: Element, tag: str) -> bool:
         """Write a formula as text."""
-        tag = local_name(node)
-        text = mathml_text(node) if tag == "math" else self._grammar.tex(node)
+        text = mathml_text(node) if tag == "math" else self._grammar.tex(node, tag)
         if text or tag == "math":
             self._blocks.skip(all_text(node))
         if text:
@@ -386,38 +419,37 @@ class _Walk:
         self._is_inline = False
         self._buffer.append(text)
 
-    def _open(self, node: Element) -> None:
-        tag, grammar = local_name(node), self._grammar
-        if tag in grammar.sections:
+    def _open(self, node: Element, kind: _Kind) -> None:
+        if kind.is_section:
             self._sections.append(None)
-        mark = grammar.heading(node) if self._heading is None else None
+        mark = self._grammar.heading(node, kind.name) if self._heading is None else None
         if mark is not None:
             self._flush()
             self._heading = mark
         else:
-            self._open_part(node, tag)
-        if node.text:
-            self._add(node.text)
+            self._open_part(node, kind)
+        if text := node.text:
+            self._add(text)
 
-    def _open_part(self, node: Element, tag: str) -> None:
-        grammar = self._grammar
-        if tag in grammar.breaks:
+    def _open_part(self, node: Element, kind: _Kind) -> None:
+        grammar, role = self._grammar, kind.role
+        if role in ("blocks", "verbatim"):
+            self._border()
+            self._verbatim += role == "verbatim"
+            self._pin = grammar.pin(node) or self._pin
+        elif role == "breaks":
             self._break(node)
-        elif tag in grammar.cells:
+        elif role == "cells":
             self._start_cell()
-        elif tag in grammar.items:
+        elif role == "items":
             self._start(prefix=self._mark_of(node))
-        elif tag in grammar.rows:
+        elif role == "rows":
             self._start()
             # A row that holds headings or tables lays out a page: its parts stay blocks.
             self._row = self._row if self._row is not None else node if _is_simple(node, grammar) else None
-        elif tag in grammar.blocks or tag in grammar.verbatim:
-            self._border()
-            self._verbatim += tag in grammar.verbatim
-            self._pin = grammar.pin(node) or self._pin
-        elif grammar.is_raised(node):
+        elif grammar.is_raised(node, kind.name):
             self._raised.append((node, len(self._buffer)))
-        elif tag in grammar.words:
+        elif role == "words":
             self._is_apart = True
         else:
             self._is_inline = True
@@ -439,28 +471,28 @@ class _Walk:
         self._numbers[parent] = number - 1 if is_reversed else number + 1
         return f"{_FORM.sub(lambda match: numeral(number, match.group()), form, count=1)} "
 
-    def _close(self, node: Element) -> None:
-        tag, grammar = local_name(node), self._grammar
-        if self._heading is not None and grammar.heading(node) is not None:
+    def _close(self, node: Element, kind: _Kind) -> None:
+        grammar, role = self._grammar, kind.role
+        if self._heading is not None and grammar.heading(node, kind.name) is not None:
             self._end_heading()
         elif node is self._row:
             self._flush()
             self._row = None
-        elif tag in grammar.blocks or tag in grammar.items or tag in grammar.verbatim:
+        elif role in ("blocks", "items", "verbatim"):
             self._border()
             if grammar.pin(node):
                 self._pin = ""
                 self._blocks.pins.append((self._blocks.size, ""))
-            self._verbatim -= tag in grammar.verbatim
-            if tag in grammar.items:
+            self._verbatim -= role == "verbatim"
+            if role == "items":
                 self._prefix = ""
         elif self._raised and node is self._raised[-1][0]:
             self._end_raised(*self._raised.pop())
-        elif tag in grammar.words:
+        elif role == "words":
             self._is_apart = (node.tail or "A")[0].isupper()  # others are of the same word: "Wien" and "s"
         else:
             self._is_inline = True
-        if tag in grammar.sections:
+        if kind.is_section:
             self._end_section()
 
     def _break(self, node: Element) -> None:
@@ -526,7 +558,7 @@ class _Walk:
         self._is_apart, self._raised = False, []
 
     def _flush(self) -> None:
-        text = "".join(self._buffer)
+        text = "".join(self._buffer) if self._buffer else ""
         self._buffer, self._is_apart, self._raised = [], False, []
         if not text or text.isspace():
             return
@@ -558,10 +590,10 @@ def number_or(text: str | None, default: int) -> int:
 
 
 def _is_simple(row: Element, grammar: Grammar) -> bool:
-    nested = list(row.iterdescendants(etree.Element))
-    listings = (node for node in nested if local_name(node) in grammar.verbatim)
+    nested = [(node, local_name(node)) for node in row.iterdescendants(etree.Element)]
+    listings = (node for node, tag in nested if tag in grammar.verbatim)
     is_listing = any("\n" in "".join(node.itertext(etree.Element)).strip() for node in listings)
-    is_layout = any(local_name(node) in grammar.rows or grammar.heading(node) is not None for node in nested)
+    is_layout = any(tag in grammar.rows or grammar.heading(node, tag) is not None for node, tag in nested)
     return not (is_listing or is_layout)
 
 

@@ -251,8 +251,8 @@ def _move_notes(body: Element) -> None:
         paragraph.addnext(text)
 
 
-def _left_out(element: Element) -> str | None:
-    tag, parent = local_name(element), element.getparent()
+def _left_out(element: Element, tag: str) -> str | None:
+    parent = element.getparent()
     if tag == "object" and element.find("{*}math") is not None:
         return None
     if tag == "image" and parent is not None and parent.find("{*}object") is not None:
@@ -271,8 +271,8 @@ def _left_out(element: Element) -> str | None:
     return reasons.HIDDEN if is_hidden else None
 
 
-def _heading(element: Element) -> HeadingMark | None:
-    if local_name(element) != "h":
+def _heading(element: Element, tag: str) -> HeadingMark | None:
+    if tag != "h":
         return None
     return HeadingMark(_level_of(element), element.get(markup.LABEL) or "")
 
@@ -294,7 +294,7 @@ _GRAMMAR = Grammar(
     verbatim=frozenset(),
     heading=_heading,
     left_out=_left_out,
-    is_raised=lambda element: bool(element.get(_OWN) == "raised"),
+    is_raised=lambda element, _: bool(element.get(_OWN) == "raised"),
 )
 
 

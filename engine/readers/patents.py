@@ -284,16 +284,15 @@ def _language(part: Element) -> str:
     return markup.attributes(part).get("lang", "").lower()
 
 
-def _left_out(element: Element) -> str | None:
-    tag = local_name(element)
+def _left_out(element: Element, tag: str) -> str | None:
     if tag in _HEADED and any(local_name(above) in _CLAIMS for above in element.iterancestors()):
         return ""  # "What is claimed is:"
     return _REASONS.get(tag)
 
 
-def _heading(element: Element) -> HeadingMark | None:
+def _heading(element: Element, tag: str) -> HeadingMark | None:
     """A heading of the description, at a level below "Description"."""
-    if local_name(element) not in _HEADED:
+    if tag not in _HEADED:
         return None
     level = element.get("level") or element.get("lvl") or element.get("LVL") or ""
     return HeadingMark(1 + (int(level) if level.isascii() and level.isdecimal() and level != "0" else 1))
@@ -323,7 +322,7 @@ _GRAMMAR = Grammar(
     verbatim=frozenset(),
     heading=_heading,
     left_out=_left_out,
-    is_raised=lambda element: local_name(element) in ("sup", "SP", "superscript"),
+    is_raised=lambda _, tag: tag in ("sup", "SP", "superscript"),
     pin=_pin,
     words=frozenset(["doc-number", "country", "kind", "date", "name"]),
 )

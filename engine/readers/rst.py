@@ -21,7 +21,7 @@ from engine.readers import text
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
 from engine.readers.fields import split_names, typed_scalar
-from engine.readers.markup import Element, Grammar, HeadingMark, form_of, local_name, tex_text, write
+from engine.readers.markup import Element, Grammar, HeadingMark, form_of, tex_text, write
 from engine.text.cleaning import joined_words, one_line, without_encoded, without_gaps, without_readings
 from engine.text.document import Document, MetadataValue, assemble
 from engine.text.headings import numeral
@@ -517,8 +517,8 @@ def _tag(node: nodes.Node) -> str:
     return str(node.tagname) if is_kept else "block"
 
 
-def _heading(element: Element) -> HeadingMark | None:
-    return HeadingMark(int(element.get("level"))) if local_name(element) == "heading" else None
+def _heading(element: Element, tag: str) -> HeadingMark | None:
+    return HeadingMark(int(element.get("level"))) if tag == "heading" else None
 
 
 _GRAMMAR = Grammar(
@@ -529,8 +529,8 @@ _GRAMMAR = Grammar(
     breaks=frozenset(),
     verbatim=frozenset(["doctest_block", "literal_block", "math_block"]),
     heading=_heading,
-    left_out=lambda element: None,
-    is_raised=lambda element: local_name(element) == "superscript",
+    left_out=lambda *_: None,
+    is_raised=lambda _, tag: tag == "superscript",
     ordered=lambda element: element.get("form") or "",
 )
 _KEPT = _GRAMMAR.items | _GRAMMAR.rows | _GRAMMAR.cells | _GRAMMAR.verbatim

@@ -84,9 +84,9 @@ def _titles(root: Element) -> tuple[Element | None, list[Element]]:
     return main, [title for title in titles if title is not main and words(title) != words(main)]
 
 
-def _left_out(element: Element) -> str | None:
+def _left_out(element: Element, tag: str) -> str | None:
     """Of passages with several readings one is text: the editor's, or else the first."""
-    tag, parent = local_name(element), element.getparent()
+    parent = element.getparent()
     above = "" if parent is None else local_name(parent)
     if above in _CHOICES:
         siblings = list(parent.iterchildren("*"))
@@ -97,8 +97,7 @@ def _left_out(element: Element) -> str | None:
     return _DROPPED_DIVISIONS.get(element.get("type") or "") if _DIVISION.match(tag) else None
 
 
-def _is_raised(element: Element) -> bool:
-    tag = local_name(element)
+def _is_raised(element: Element, tag: str) -> bool:
     if tag == "hi":
         return re.search(r"\bsup", _looks(element)) is not None
     is_mark = (element.get("target") or "").startswith("#") and re.fullmatch(
@@ -111,16 +110,16 @@ def _looks(element: Element) -> str:
     return " ".join(element.get(name) or "" for name in ("rend", "rendition", "style"))
 
 
-def _tex(element: Element) -> str:
+def _tex(element: Element, tag: str) -> str:
     """A formula in TeX; GROBID has formulas as they look."""
-    is_tex = local_name(element) == "formula" and "tex" in (element.get("notation") or "").lower()
+    is_tex = tag == "formula" and "tex" in (element.get("notation") or "").lower()
     return tex_text("".join(element.itertext())) if is_tex else ""
 
 
-def _heading(element: Element) -> HeadingMark | None:
+def _heading(element: Element, tag: str) -> HeadingMark | None:
     """The head of a division. GROBID does not nest divisions: there the level comes from the number."""
     parent = element.getparent()
-    if local_name(element) != "head" or parent is None or not _PART.match(local_name(parent)):
+    if tag != "head" or parent is None or not _PART.match(local_name(parent)):
         return None
     number = element.get("n") or ""
     depth = max(1, sum(_DIVISION.match(local_name(above)) is not None for above in element.iterancestors()))

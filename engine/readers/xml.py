@@ -115,6 +115,7 @@ _SET = "(?:e?s|[-_]?(?:set|list|collection))"  # behind the name of what it hold
 _ISSUES = ("FEDREG", "frDoc")  # of the Federal Register, which are documents
 _OF_ISSUE = ("RULE", "PRORULE", "NOTICE", "PRESDOCU", "rule", "proposedRule", "notice", "presidentialDocument")
 _ROOTS_WITHOUT_TEXT = frozenset(["svg", "plist", "project", "rss", "xbrl", "urlset", "manifest", "math", "stylesheet"])
+_NO_BLANKS = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]")
 _WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u9fff]|[^\s\u0e00-\u0eff\u3040-\u9fff]+")  # a letter where no blanks are
 _LEAST_WORDS = 3  # of an element with text of its own
 _SHARE_OF_SENTENCES = 0.3  # of all words are in such elements
@@ -189,9 +190,8 @@ def read_root(root: Element, doc_id: str, source: str) -> Document | Iterator[Do
 
 
 def _known_inside(root: Element) -> list[Element]:
-    return [
-        node for node in root.iter(etree.Element) if _is_known(node) and not any(map(_is_known, node.iterancestors()))
-    ]
+    known = markup.named(root, _READERS.__contains__)
+    return [node for node in known if _is_known(node) and not any(map(_is_known, node.iterancestors()))]
 
 
 def _entries(root: Element) -> list[Element]:
@@ -222,8 +222,8 @@ def _members(root: Element) -> list[Element]:
     if is_set:
         is_part = name in _BLOCKS | _DIVISIONS or local_name(root) in _REASONS
         return [] if is_part or not _has_sentences(root) else members
-    issued = [*root.iterfind(".//*")] if local_name(root) in _ISSUES else []
-    parts = [one for one in issued if local_name(one) in _OF_ISSUE] or _with_abstracts(root)
+    issued = markup.named(root, _OF_ISSUE.__contains__) if local_name(root) in _ISSUES else []
+    parts = issued or _with_abstracts(root)
     if len(parts) > 1:  # what stands beside them is counted in the first
         etree.SubElement(parts[0], "metadata").text = markup.text_outside(root, parts)
     return parts if len(parts) > 1 else []
@@ -394,23 +394,23 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
             "Ntoso, USLM and RFC; convert it to one of these, to HTML or to JSON lines"
         )
     _make_uniform(root)
+    held = [*root.iter()]  # lxml would make the objects again for each use
     title, used = _title(root)
     blocks = Blocks()
     blocks.expect(all_text(root))
     metadata = _metadata(root)
     _write_attributes(root)
     _mend_numbers(root)
-    elements = [*root.iter(etree.Element)]  # held: lxml would make their objects again for each use
     for element in root.iter("{*}content", "{*}chapeau", "{*}continuation", "{*}note"):
         if local_name(element) == "note" and element.get("type") in ("footnote", "endnote"):  # of USLM
             element.tag = "footnote"
         elif local_name(element) != "note" and (element.text or "").strip():
             element.tag = "text"
-    worded = set(filter(_has_words, elements))
-    notes = [one for one in elements if local_name(one) in _NOTES]
+    notes = markup.named(root, _NOTES.__contains__)
+    worded = set(filter(_has_words, root.iter(etree.Element) if notes else ()))
     mixed = {local_name(one) for note in notes for one in [*filter(worded.__contains__, note.iterancestors())][-1:]}
     markup.lift(root, _NOTES, _PARAGRAPHS | (mixed - _CELLS))
-    markup.join_numbers([one for one in elements if local_name(one) in _NUMBERS], _HEADINGS)
+    markup.join_numbers(markup.named(root, _NUMBERS.__contains__), _HEADINGS)
     is_listed = name in ("PubmedArticle", "PubmedBookArticle", "MedlineCitation", "entry", "art") or (
         name == "record" and root.find("{*}titles") is not None  # of EndNote
     )
@@ -423,6 +423,7 @@ def _read_any(root: Element, doc_id: str, source: str) -> Document:
         markup.leave_outside(root, [used, *parts], reasons.FRONT_MATTER, blocks)
     for part in parts:
         write(part, _grammar(part, used), blocks)
+    del held
     return blocks.document(doc_id, source, title, metadata)
 
 
@@ -447,8 +448,9 @@ def _make_uniform(root: Element) -> None:
 
 def _has_words(element: Element) -> bool:
     """Whether an element has text of its own, beside that of its parts."""
-    texts = (element.text, *[child.tail for child in element])
-    return any([text and not text.isspace() for text in texts])
+    if (text := element.text) and not text.isspace():
+        return True
+    return any([True for child in element if (text := child.tail) and not text.isspace()])
 
 
 def _has_sentences(root: Element) -> bool:
@@ -457,9 +459,14 @@ def _has_sentences(root: Element) -> bool:
         element = todo.pop()
         if not _has_words(element):
             todo.extend(element.iterchildren(etree.Element))
-        elif (n_of_element := len(_WORD.findall(all_text(element)))) >= _LEAST_WORDS:
+        elif (n_of_element := _n_words(element)) >= _LEAST_WORDS:
             n_in_sentences += n_of_element
-    return n_in_sentences >= _SHARE_OF_SENTENCES * len(_WORD.findall(all_text(root))) > 0
+    return n_in_sentences >= _SHARE_OF_SENTENCES * _n_words(root) > 0
+
+
+def _n_words(element: Element) -> int:
+    text = all_text(element)
+    return len(_WORD.findall(text)) if _NO_BLANKS.search(text) else len(text.split())
 
 
 def _title(root: Element) -> tuple[str, Element | None]:
@@ -475,7 +482,7 @@ def _title(root: Element) -> tuple[str, Element | None]:
         (place.find(f"{{*}}{tag}") for place in places for tag in ("title", "head", "headline")),
         (element for tag in _TITLES for element in root.iter(f"{{*}}{tag}")),
         (one for path in _PLACES_OF_TITLES for one in root.iterfind(f".//{{*}}{path}")),
-        (one for one in root.iter(etree.Element) if _TITLE.match(local_name(one)) and not _is_numbered(one)),
+        (one for one in markup.named(root, _TITLE.match) if not _is_numbered(one)),
     )
     for element in candidates:
         if element is not None and words(element) and (local_name(element) != "head" or _has_words(element)):
@@ -495,7 +502,7 @@ def _is_numbered(element: Element) -> bool:
 
 def _metadata(root: Element) -> dict[str, MetadataValue]:
     """Fields that many formats name."""
-    elements = [one for one in root.iter(etree.Element) if _DATE.match(local_name(one))] or [*root.iter("{*}updated")]
+    elements = markup.named(root, _DATE.match) or [*root.iter("{*}updated")]
     values = ({**one.attrib, "": _date_of(one) or words(one)} for one in elements)
     dates = [
         *filter(None, (iso_date(one.get("date") or one.get("Date") or one.get("ISO") or one[""]) for one in values))
@@ -605,7 +612,7 @@ def _mend_numbers(root: Element) -> None:
     for number in root.iter("{*}pnumber"):
         if local_name(number.getparent()) != "p1" and words(number).isalnum():
             number.text = f"({words(number)})"
-    for heading in [one for one in root.iter(etree.Element) if local_name(one) in _HEADINGS]:
+    for heading in markup.named(root, _HEADINGS.__contains__):
         part, children = heading.getparent(), [] if heading.getparent() is None else [*heading.getparent()]
         others = [one for one in children if one is not heading]
         if part is None or part.getparent() is None or part.getnext() is None or local_name(part) not in _DIVISIONS:
@@ -633,13 +640,17 @@ def _tags(root: Element) -> tuple[frozenset[str], frozenset[str]]:
     while todo:
         element, is_inside = todo.pop()
         children = list(element.iterchildren(etree.Element))
-        is_inside |= _has_words(element)
+        is_bare = not _has_words(element)
+        is_inside |= not is_bare
         names = [*map(local_name, children)]
         (inside if is_inside else alone).update(names)
-        pairs = zip(names, names[1:], children, strict=False)
-        is_bare = not _has_words(element)
-        apart.update(one for a, b, child in pairs if is_bare or (a == b and not child.tail) for one in {a, b})
-        todo += [(child, is_inside and name not in _BLOCKS) for child, name in zip(children, names, strict=True)]
+        if len(names) > 1 and is_bare:
+            apart.update(names)
+        elif len(names) > 1:
+            pairs = zip(names, names[1:], children, strict=False)
+            apart.update(a for a, b, child in pairs if a == b and not child.tail)
+        parts = zip(children, names, strict=True)
+        todo += [(child, is_inside and name not in _BLOCKS) for child, name in parts if len(child)]
     blocks = {tag for tag, n_alone in alone.items() if tag not in _INLINE and n_alone > 4 * inside[tag]} | _BLOCKS
     return frozenset(blocks), frozenset(apart - _LOOKS)
 
@@ -648,16 +659,16 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
     """The meaning of the tags of a tree, by where they stand."""
     blocks, apart = _tags(root)
     sections = {
-        local_name(a.getparent())
-        for a in root.iter(etree.Element)
-        if local_name(a) in _HEADINGS and a.getparent() is not None and a.getparent() is not root
+        local_name(heading.getparent())
+        for heading in markup.named(root, _HEADINGS.__contains__)
+        if heading.getparent() is not None and heading.getparent() is not root
     } - _WITHOUT_LEVEL
 
     @cache
-    def heading(element: Element) -> HeadingMark | None:
-        if local_name(element) not in _HEADINGS or (parent := element.getparent()) is None:
+    def heading(element: Element, tag: str) -> HeadingMark | None:
+        if tag not in _HEADINGS or (parent := element.getparent()) is None:
             return None
-        if element is title or (local_name(element) == "header" and element.find("{*}p") is not None):  # of a judgment
+        if element is title or (tag == "header" and element.find("{*}p") is not None):  # of a judgment
             return None
         is_of_text = local_name(parent) == "title-group" or any(
             local_name(other) not in _HEADINGS and local_name(other) not in _NUMBERS
@@ -679,18 +690,19 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         breaks=_BREAKS,
         verbatim=_VERBATIM,
         heading=heading,
-        left_out=lambda element: None if element is title else _left_out(element, heading),
+        left_out=lambda element, tag: None if element is title else _left_out(element, tag, heading),
         is_raised=_is_raised,
         sections=frozenset(sections),
         words=apart | _NUMBERS | {"cref"},
         ordered=_ordered,
-        tex=lambda element: markup.tex_text(element.text or "") if local_name(element) == "tex-math" else "",
+        tex=lambda element, tag: markup.tex_text(element.text or "") if tag == "tex-math" else "",
     )
 
 
-def _left_out(element: Element, heading: Callable[[Element], HeadingMark | None]) -> str | None:
-    tag, parent = local_name(element), element.getparent()
-    if tag in _NUMBERS and element.getnext() is not None and heading(element.getnext()) is not None:
+def _left_out(element: Element, tag: str, heading: Callable[[Element, str], HeadingMark | None]) -> str | None:
+    parent = element.getparent()
+    following = element.getnext() if tag in _NUMBERS else None
+    if following is not None and heading(following, local_name(following)) is not None:
         return ""
     if parent is not None and tag in _OF_THE_FRONT and local_name(parent) in _FRONTS:
         return reasons.FRONT_MATTER
@@ -705,14 +717,14 @@ def _left_out(element: Element, heading: Callable[[Element], HeadingMark | None]
     return None if is_text else reason
 
 
-def _is_raised(element: Element) -> bool:
+def _is_raised(element: Element, tag: str) -> bool:
     return (
-        local_name(element) in ("sup", "superscript", "su", "superior", "footnotemark")
+        tag in ("sup", "superscript", "su", "superior", "footnotemark")
         or element.get("class") == "footnoteRef"
         or (element.get("style") or "").endswith("uslm-sgm:SU")
-        or (_CITING.search(local_name(element)) is not None and _CITED.fullmatch(words(element)) is not None)
+        or (_CITING.search(tag) is not None and _CITED.fullmatch(words(element)) is not None)
         or _SUP.match(element.get("TYPE") or element.get("rend") or "") is not None
-        or (local_name(element) == "e" and element.get("T") == "51")  # of the Federal Register
+        or (tag == "e" and element.get("T") == "51")  # of the Federal Register
     )
 
 
