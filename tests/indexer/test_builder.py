@@ -81,8 +81,9 @@ def test_documents_stay_when_the_generation_is_refused(tmp_path: Path, corpus: l
 
 
 def test_a_busy_index_is_refused(tmp_path: Path, corpus: list[Document]) -> None:
-    with Writer(tmp_path / "x.lm"), pytest.raises(IndexBusy):
+    with Writer(tmp_path / "x.lm"), pytest.raises(IndexBusy) as raised:
         build(tmp_path / "x.lm", corpus, encoder=FakeEncoder())
+    assert str(raised.value) == f"another process is writing {tmp_path / 'x.lm'}; wait for it to end"
 
 
 def test_an_empty_corpus_makes_an_empty_index(tmp_path: Path) -> None:

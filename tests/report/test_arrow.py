@@ -17,8 +17,6 @@ from engine.errors import IndexMismatch, MissingExtra, QueryError
 from engine.index import Index
 from engine.report import arrow
 from engine.report.arrow import What, index_export
-from engine.report.exports import part_rows
-from engine.search.request import Request
 from engine.store.writer import Writer
 from engine.text.document import Document
 from engine.text.section_kinds import section_kinds
@@ -119,14 +117,6 @@ def test_a_table_of_no_documents_has_the_same_columns(index: Index) -> None:
     for what in ("documents", "sections", "vectors"):
         table = index_export(index.snapshot, what, nothing).table()  # type: ignore[arg-type]
         assert (table.num_rows, table.schema) == (0, index_export(index.snapshot, what).schema)  # type: ignore[arg-type]
-
-
-def test_parts_of_a_result_are_rows_that_sum_to_the_scores(index: Index) -> None:
-    result = index.search("doc003", Request(k=5))
-    rows = list(part_rows(result.to_dict(n_pairs=2)))
-    for hit in result:
-        own = [row["contribution"] for row in rows if row["doc_id"] == hit.doc_id]
-        assert sum(own) == pytest.approx(hit.score, abs=1e-5)
 
 
 def test_a_filter_chooses_documents(built_folder: Path) -> None:

@@ -143,15 +143,6 @@ def test_filtered_and_empty_results_are_valid_also_as_csv(index: Index, corpus: 
     assert render([Answer(nothing)], "csv", 2) == ",".join(PART_COLUMNS) + "\n"
 
 
-def test_a_pooled_query_is_valid_and_partial(
-    index: Index, corpus: list[Document], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.search.query.MOST_CHUNKS", 4)
-    result = check(index.search(corpus[3], Request(with_itself=True)).to_dict())
-    assert result["query"]["coverage"]["chunks_pooled"] > 1
-    assert result["status"] == "partial"
-
-
 def test_a_chinese_result_is_valid_and_its_words_are_in_the_text(tmp_path: Path) -> None:
     query = make_document("q", [("问", "狐狸打猎。机器学习。")])
     result = check(result_of(tmp_path / "x.lm", CHINESE, query, language="chinese"))

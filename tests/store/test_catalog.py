@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import IndexDamaged, IndexMismatch, QueryError, StorageError
+from engine.errors import IndexDamaged, QueryError, StorageError
 from engine.index import Index
 from engine.store.catalog import (
     CATALOG_FILE,
@@ -54,16 +54,6 @@ def test_a_reader_keeps_seeing_what_it_saw_first(tmp_path: Path) -> None:
         assert read_meta(reader, "x") == {"format": FORMAT}
         write(tmp_path / CATALOG_FILE, {"a": 2})
         assert read_meta(reader, "x") == {"format": FORMAT}
-
-
-def test_another_format_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / CATALOG_FILE, {"format": 2})
-    with reading(tmp_path / CATALOG_FILE) as connection, pytest.raises(IndexMismatch) as raised:
-        read_meta(connection, "x")
-    assert str(raised.value) == (
-        "the index has format 2, this program reads format 1; index the corpus again into a new folder: "
-        "longmatch index NEW_FOLDER PATH..."
-    )
 
 
 def test_a_reader_writes_nothing_and_makes_no_catalog(tmp_path: Path) -> None:

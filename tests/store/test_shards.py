@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import safetensors.numpy
-from safetensors.numpy import load_file
 
 from engine.encoders.encoder import EncodedDocument
 from engine.errors import StorageError
@@ -34,14 +33,11 @@ from engine.store.shards import (
 )
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
-from engine.text.segmentation import Chunk, Coverage
-from engine.words.counts import PackedTable, PackedWords, WordTables, count_documents, unpacked
+from engine.words.counts import WordTables, count_documents, unpacked
 from engine.words.segmenter import WordSegmenter, segmenter_of
 from indexer.building.builder import build
 from tests.fakes import FakeEncoder, make_corpus
 from tests.store.written import ENCODER
-
-_COLUMNS = ("lows", "middles", "highs", "counts", "starts", "count_starts", "occurrences")
 
 
 @pytest.fixture
@@ -89,17 +85,6 @@ def test_a_mapped_shard_is_the_written_one_and_read_only(encoded: list[EncodedDo
     write_shard(tmp_path / "s", shard_arrays(encoded, words_of(5)))
     with pytest.raises(ValueError, match="read-only"):
         view(tmp_path / "s").chunks[0, 0] = 1
-
-
-@pytest.mark.parametrize("width", [1, 3, 32])
-def test_our_reading_of_safetensors_is_that_of_its_library(tmp_path: Path, width: int) -> None:
-    rows = np.random.default_rng(0).standard_normal((3, width)).astype(np.float32)
-    one = EncodedDocument(rows[0], rows[:1], rows, (Chunk(0, 0, 1, 1),) * 3, Coverage(3, 3))
-    write_shard(tmp_path / "s", shard_arrays([one], words_of(1)))
-    read = load_file(tmp_path / "s")
-    vectors = {name: read[name] for name in ("documents", "sections", "chunks", "spans")}
-    packed = [PackedTable(*(read[f"{kind}_{column}"] for column in _COLUMNS)) for kind in ("words", "pairs")]
-    _assert_equal(view(tmp_path / "s"), Shard(**vectors, words=PackedWords(*packed)))
 
 
 def test_shards_are_named_by_number_and_one_that_vanishes_is_named(tmp_path: Path) -> None:

@@ -71,12 +71,14 @@ def refused(response: Any, status: int, code: str) -> str:  # noqa: ANN401
         ({"text": TEXT}, Document.from_text(TEXT)),
         ({"text": MARKDOWN}, Document.from_text(MARKDOWN)),
         ({"document": RECORD}, query_document(RECORD)),
+        ({"doc_id": "doc013"}, "doc013"),
     ],
 )
 def test_a_search_equals_that_of_python(
-    client: TestClient, index: Index, body: dict[str, Any], query: Document
+    client: TestClient, index: Index, body: dict[str, Any], query: Document | str
 ) -> None:
     assert found(client, body) == of_python(index.search(query))
+    assert found(client, body | {"k": 2, "sections": None}) == of_python(index.search(query, Request(k=2)), None)
 
 
 def test_no_response_names_a_folder_of_the_server(client: TestClient, index: Index) -> None:
@@ -90,11 +92,6 @@ def test_no_response_names_a_folder_of_the_server(client: TestClient, index: Ind
     answers = [client.post(path, json=body).text for path, body in bodies]
     answers += [client.get(path).text for path in ("/v1/documents", "/v1/documents/doc003", "/health")]
     assert [answer for answer in answers if folder in answer] == []
-
-
-def test_a_search_with_a_doc_id_gives_the_result_of_python(client: TestClient, index: Index) -> None:
-    answer = found(client, {"doc_id": "doc013", "k": 2, "sections": None})
-    assert answer == of_python(index.search("doc013", Request(k=2)), n_pairs=None)
 
 
 @pytest.mark.parametrize("name", ["draft.md", "draft.md.gz", "../../etc/draft.md", "untitled draft.v2.md.gz"])
