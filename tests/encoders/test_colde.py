@@ -102,38 +102,6 @@ def test_each_section_attends_to_the_next_and_the_last_to_the_first(encoder: Col
     assert not torch.allclose(changed[2], third, atol=1e-4)
 
 
-def permuted(section: PlacedSection) -> PlacedSection:
-    return (section[2], section[0], section[1])
-
-
-def test_ids_follow_or_are_new_when_chunks_change_places(encoder: ColdeEncoder) -> None:
-    section = place([A])[0]
-    with torch.inference_mode():
-        states, shuffled = encoder.section_states([section, permuted(section)])
-    torch.testing.assert_close(shuffled, states[[2, 0, 1]], atol=1e-6, rtol=0)
-    with torch.inference_mode():
-        states, shuffled = encoder.section_states([place([A])[0], place([(A[2], A[0], A[1])])[0]])
-    assert (shuffled - states[[2, 0, 1]]).abs().amax(dim=1).min() > 1e-3
-    placed = place([A, B])
-    torch.testing.assert_close(vectors(encoder, placed[::-1]), vectors(encoder, placed).flip(0), atol=1e-6, rtol=0)
-    renumbered = vectors(encoder, place([B, A]))  # ids_new: the section that was second now has number 0
-    assert (renumbered - vectors(encoder, placed).flip(0)).abs().max() > 1e-3
-
-
-def test_with_ids_follow_shuffled_chunks_are_seen_by_the_lstm_alone(bert_folder: Path, encoder: ColdeEncoder) -> None:
-    section = place([A])[0]
-    mean_of_chunks = tiny_colde(bert_folder, replace(COLDE, without_lstm=True))
-    same, other = vectors(mean_of_chunks, [section]), vectors(mean_of_chunks, [permuted(section)])
-    torch.testing.assert_close(same, other, atol=1e-6, rtol=0)
-    assert (vectors(encoder, [section]) - vectors(encoder, [permuted(section)])).abs().max() > 1e-4
-
-
-def test_without_positions_ids_given_before_or_after_a_shuffle_make_the_same_vectors(bert_folder: Path) -> None:
-    encoder = tiny_colde(bert_folder, replace(COLDE, without_positions=True))
-    follow, new = permuted(place([A])[0]), place([(A[2], A[0], A[1])])[0]
-    torch.testing.assert_close(vectors(encoder, [follow]), vectors(encoder, [new]), atol=1e-6, rtol=0)
-
-
 def test_no_forward_pass_is_larger_than_the_budget(encoder: ColdeEncoder) -> None:
     sizes: list[int] = []
 

@@ -106,11 +106,6 @@ def test_the_released_smith_has_its_oddities_and_a_combined_vector_is_twice_as_w
     assert [replace(smith(), combination=kind).vector_width for kind in Combination] == [256, 512, 512, 512]
 
 
-@pytest.mark.parametrize(("variant", "capacity"), [(Variant.PAPER, 29), (Variant.RELEASED, 29), (Variant.FIXED, 30)])
-def test_a_second_separator_takes_a_token_of_the_block(variant: Variant, capacity: int) -> None:
-    assert smith(variant).capacity == capacity
-
-
 @pytest.mark.parametrize(
     ("variant", "blocks"), [(Variant.PAPER, (4, 128)), (Variant.RELEASED, (8, 32)), (Variant.FIXED, (4, 128))]
 )

@@ -71,22 +71,6 @@ def test_the_papers_blocks_end_with_two_separators(bert_folder: Path, config: Sm
 LONG_SENTENCE = "The old fox and the old dog in the old house of the old river. "
 
 
-def test_coverage_counts_the_tokens_that_truncation_read(bert_folder: Path) -> None:
-    tokens = 16  # in the sentence; a block holds 9 of them
-    few = tiny_smith(bert_folder, SMITH_PAPER).segment(make_document("d", LONG_SENTENCE * 2)).coverage
-    assert (few.tokens_read, few.tokens_total) == (2 * 9, 2 * tokens)
-    many = tiny_smith(bert_folder, SMITH_RELEASED).segment(make_document("d", LONG_SENTENCE * 9)).coverage
-    assert (many.tokens_read, many.tokens_total) == (4 * 9, 9 * tokens)
-
-
-def test_the_papers_matchbert_reads_the_first_tokens(bert_folder: Path) -> None:
-    document = make_document("d", [("", "fox dog river "), ("", "old house " * 20)])
-    segmented = tiny_smith(bert_folder, replace(MATCHBERT, variant=Variant.PAPER)).segment(document)
-    assert segmented.coverage.tokens_read == 10
-    assert [chunk.n_tokens for chunk in segmented.chunks] == [3, 7]
-    assert tiny_smith(bert_folder, MATCHBERT).segment(document).coverage.share == 1
-
-
 def test_the_document_is_the_token_weighted_mean_of_its_windows(smith: SmithEncoder, documents: list[Document]) -> None:
     segmented = smith.segment(documents[0])
     windows = document_windows(segmented.chunks, 4)
@@ -99,12 +83,6 @@ def test_the_document_is_the_token_weighted_mean_of_its_windows(smith: SmithEnco
             vectors, _ = smith.module.documents(blocks[None], torch.ones(1, len(blocks), dtype=torch.bool))
             total += vectors[0] * sum(len(ids) for ids in segmented.token_ids[window.first : window.stop])
     np.testing.assert_allclose(smith.encode([documents[0]])[0].document, total / total.norm(), atol=1e-5)
-
-
-def test_a_document_of_one_window_is_its_first_block(smith: SmithEncoder) -> None:
-    encoded = smith.encode([make_document("d", "One two three four five six. Old fox and young dog. Light.")])[0]
-    assert 1 < len(encoded.chunks) <= 4
-    np.testing.assert_allclose(encoded.document, encoded.chunks[0], atol=1e-6)
 
 
 @pytest.mark.slow
@@ -122,14 +100,6 @@ def test_no_pass_is_longer_than_its_budget_however_long_the_document(smith: Smit
     assert max(n * length for n, length, _ in windows) <= BLOCK_BUDGET
     assert sum(n for n, _ in passes) == len(segmented.chunks)
     assert max(length for _, length, _ in windows) == SMITH.max_blocks
-
-
-def test_the_released_variant_has_one_tower_for_both_sides(bert_folder: Path, documents: list[Document]) -> None:
-    encoder = tiny_smith(bert_folder, SMITH_RELEASED)
-    assert len(encoder.module.heads) == 1  # no second layer that nothing trains and no search uses
-    query, target = encoder.encode([documents[0], documents[0]])
-    assert float(query.document @ target.document) == pytest.approx(1, abs=1e-6)
-    assert query.chunks.min() >= 0  # the ReLU
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=IDS)

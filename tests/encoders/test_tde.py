@@ -91,17 +91,6 @@ def test_the_network_reads_word_counts_as_shares(model: EmbeddedTopicModel) -> N
     torch.testing.assert_close(once, thrice)
 
 
-def test_shares_sum_to_one_and_so_do_the_words_of_a_topic(model: EmbeddedTopicModel) -> None:
-    for training in (False, True):
-        shares = model.train(training).shares(model.bags(TOPIC_TEXTS))
-        assert shares.shape == (6, 3)
-        assert (shares > 0).all()
-        torch.testing.assert_close(shares.sum(1), torch.ones(6))
-    torch.testing.assert_close(model.beta().sum(1), torch.ones(3))
-    by_hand = (model.rho @ model.alpha[1]).softmax(0)
-    torch.testing.assert_close(model.beta()[1], by_hand)
-
-
 @torch.no_grad()
 def test_shares_are_samples_in_training_and_the_mean_afterwards(model: EmbeddedTopicModel) -> None:
     bags = model.bags(["fox dog"] * 4000)
