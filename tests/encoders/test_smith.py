@@ -68,9 +68,6 @@ def test_the_papers_blocks_end_with_two_separators(bert_folder: Path, config: Sm
     assert mask.tolist() == [[True] * (3 + separators), [True] * (2 + separators) + [False]]
 
 
-LONG_SENTENCE = "The old fox and the old dog in the old house of the old river. "
-
-
 def test_the_document_is_the_token_weighted_mean_of_its_windows(smith: SmithEncoder, documents: list[Document]) -> None:
     segmented = smith.segment(documents[0])
     windows = document_windows(segmented.chunks, 4)

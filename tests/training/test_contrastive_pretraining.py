@@ -74,18 +74,6 @@ def test_every_parameter_except_the_pooler_has_a_gradient(encoder: MeanEncoder) 
     assert {name.split(".")[0] for name, _ in task.module.named_parameters()} == {"encoder", "projection", "words"}
 
 
-@pytest.mark.slow
-def test_a_small_model_overfits_a_few_documents(encoder: MeanEncoder) -> None:
-    task = pretraining(encoder, mlm_weight=0.0)
-    optimizer = torch.optim.AdamW(task.module.parameters(), lr=1e-3)
-    losses = []
-    for step in range(80):
-        optimizer.zero_grad()
-        losses.append(task.backward(task.batch(step), Tensor.backward)["loss"])
-        optimizer.step()
-    assert sum(losses[-10:]) < 0.1 * sum(losses[:10])
-
-
 def test_first_token_vectors_under_a_head_equal_the_equation_of_the_paper(bert_folder: Path) -> None:
     backbone = Backbone(bert_folder, device="cpu", dtype=torch.float32, pooling=Pooling.CLS)
     task = pretraining(MeanEncoder(backbone, window_tokens=46), mlm_weight=0.0, mlp_head=True)

@@ -172,33 +172,3 @@ def test_gradients_reach_backbone_tables_attention_and_lstm(bert_folder: Path, s
 def test_classes_of_one_document_each_are_refused(labels: list[int], message: str) -> None:
     with pytest.raises(TrainingError, match=f"^{message}"):
         Classes(labels)
-
-
-def without_dropout(task: SectionContrast) -> SectionContrast:
-    """A random backbone turns dropout into more noise than 32 pairs of random words have in common."""
-    for module in task.module.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-    return task
-
-
-@pytest.mark.slow
-def test_a_small_model_learns_32_pairs_by_heart(bert_folder: Path) -> None:
-    relation = PairGraph(64, [(2 * number, 2 * number + 1) for number in range(32)])
-    settings, config = ContrastSettings(n_classes=32), replace(CONFIG, temperature=0.1)
-    task = without_dropout(make_contrast(bert_folder, relation, settings, config, n_documents=64))
-
-    def accuracy() -> float:
-        vectors = np.stack([one.document for one in task.encoder.encode_segmented(task.documents)])
-        nearest = (vectors @ vectors.T - 2 * np.eye(64)).argmax(axis=1)
-        return float(np.mean(nearest == (np.arange(64) ^ 1)))
-
-    before = accuracy()
-    optimizer = torch.optim.Adam(task.module.parameters(), lr=2e-3)
-    task.module.train()
-    for step in range(60):
-        optimizer.zero_grad()
-        loss_of(task, task.batch(step))
-        optimizer.step()
-    assert before < 0.2
-    assert accuracy() == 1.0

@@ -169,31 +169,6 @@ def test_of_many_sentences_some_are_drawn_in_reading_order(encoder: TdeEncoder) 
     assert sampled(text, 10, np.random.default_rng(0)) is text
 
 
-def trained(encoder: TdeEncoder, task: TextPairs, *, steps: int) -> tuple[list[float], list[bool]]:
-    """Losses of steps, and predictions of the head afterwards; dropout would hide the signal of so small a backbone."""
-    optimizer = torch.optim.Adam(task.module.parameters(), lr=0.003)
-    task.module.train()
-    encoder.backbone.model.eval()
-    losses = []
-    for step in range(steps):
-        optimizer.zero_grad()
-        losses.append(task.backward(task.batch(step), torch.Tensor.backward)["loss"])
-        optimizer.step()
-    vectors = np.stack([encoded.document for encoded in encoder.encode(make_texts(24))])
-    queries, targets = ([getattr(pair, side) for pair in task.pairs] for side in ("query", "target"))
-    return losses, (encoder.match_probability(vectors[queries], vectors[targets]) > 0.5).tolist()
-
-
-@pytest.mark.slow
-def test_pairs_of_like_topics_are_learned(bert_folder: Path) -> None:
-    texts, pairs = make_texts(24), make_pairs(32, 24)
-    encoder = TdeEncoder.create(bert_folder, [text.text for text in texts], CONFIG, device="cpu")
-    pretrain_topics(encoder, [text.text for text in texts], epochs=100, learning_rate=0.01)
-    losses, predicted = trained(encoder, TextPairs(encoder, segmented(encoder, texts), pairs), steps=30)
-    assert predicted == [pair.matches for pair in pairs]
-    assert losses[-1] < losses[0] - 0.5
-
-
 def test_without_topics_the_other_parts_are_trained(bert_folder: Path) -> None:
     encoder = TdeEncoder.create(bert_folder, [], replace(CONFIG, n_topics=0), device="cpu")
     task = TextPairs(encoder, segmented(encoder, make_texts(14)), make_pairs(20, 14), TRAINING)
