@@ -84,7 +84,10 @@ _AUTHOR_MARK = re.compile(
 
 _USUAL = {  # commands of packages, as the author would define them
     "texorpdfstring": Macro("#1", "mm"),
-    "subfloat": Macro("\n\n#1\n\n#2", "om"),
+    **dict.fromkeys(
+        ["subfloat", "subfigure", "subtable"], Macro("\n\n" r"\IfValueTF{#2}{#2}{\IfValueT{#1}{#1}}" "\n\n#3", "oom")
+    ),
+    "subcaptionbox": Macro("\n\n#3\n\n#6", "*omoom"),
     "frametitle": Macro(r"\subsubsection{#1}" "\n\n", "m"),
     "begin{frame}": Macro(
         "\n\n" r"\IfNoValueTF{#2}{}{\subsubsection{#2}}" "\n\n" r"\IfNoValueTF{#3}{}{#3}" "\n\n", "ogg"
@@ -112,6 +115,7 @@ _USUAL = {  # commands of packages, as the author would define them
         for name in (word, f"begin{{{word}}}")
     },
     **dict.fromkeys(["enquote", "say"], Macro("\u201c#3\u201d", "*om")),
+    "epigraph": Macro("\n\n#1 #2\n\n", "mm"),
     "nomenclature": Macro(" #2 #3 ", "omm"),
     "textquote": Macro("\u201c#4\u201d", "*oom"),
     "blockquote": Macro("\n\n#4\n\n", "*oom"),
@@ -399,7 +403,8 @@ _GROUPS = re.compile(r"(?<=[\w}][\w.,;:!?)$])\}(?=(?:\{\})*\{\w)")  # two argume
 _SYMBOL_FIRST = re.compile(  # a letter and words, but no initial with the rest of its word
     r"\\(?!lettrine|dropcap|initial|yinipar|(?:IEEE)?PARstart)([A-Za-z]{2,40})\*?(?:\[[^\[\]{}]{0,100}\])?\{\w\}(?=\{[^\W\d_]{3})"
 )
-_GLUED = re.compile(r"(?<=\w)\}(?=\\([A-Za-z]{2,40})\*?(?:\[[^\[\]]{0,200}\])?\{\w)")
+_GLUED = re.compile(r"(?<=[\w.,;:!?)])\}(?=\\([A-Za-z]{2,40})\*?(?:\[[^\[\]]{0,200}\])?\{\w)")
+_BETWEEN_WORDS = re.compile(r"(?<=[\w.,;:!?)])\\([A-Za-z]{3,40})(?=\s{1,9}\w)")
 _OPERATOR = re.compile(
     r"(?<=[^\W_])(?=\\(?:log|ln|lg|exp|sin|cos|tan|max|min|arg|det|dim|ker|lim|sup|inf|deg|gcd|Pr|b?mod)(?![A-Za-z]))"
 )
@@ -409,7 +414,9 @@ _WITHOUT_TEXT = (  # no text of their own; arguments of headings and front matte
     "part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph",
     "title", "author", "date", "maketitle", "includegraphics", "input", "include", "-", "today",
 )  # fmt: skip
-_WITH_TEXT = ("mbox", "textmd", "textsf", "texttt", "textup", "citetext")  # the converter drops theirs
+_WITH_TEXT = (  # the converter drops theirs, or writes its letters as signs of mathematics
+    "mbox", "textmd", "textsf", "texttt", "textup", "citetext", "mathsf", "mathit", "mathtt", "mathbf",
+)  # fmt: skip
 _SIGNS = {
     "S": "§", "P": "¶", "copyright": "©", "pounds": "£", "euro": "€", "texteuro": "€", "textsection": "§",
     "textparagraph": "¶", "textdegree": "°", "degree": "°", "textcelsius": "°C", "textmu": "µ", "textohm": "Ω",
@@ -524,6 +531,7 @@ def _matrix(brackets: str) -> Callable[..., str]:
 
 
 _CONVERTER = _converter()
+_SHOWN = frozenset(spec.macroname for spec in _CONVERTER.latex_context.iter_macro_specs())
 _PARSER_DB = get_default_parser_db()
 _PARSER_DB.add_context_category("longmatch", macros=[std_macro(name, look[0]) for name, look in _IN_FORMULAS.items()])
 _SPECIALS = re.escape("".join({spec.specials_chars[0] for spec in _PARSER_DB.iter_specials_specs()}))
@@ -553,6 +561,7 @@ def plain(latex: str) -> str:
     latex = _LOW_DIGIT.sub(r"\1\2", _NO_DELIMITER.sub("", latex))
     latex = _RAISED.sub(lambda match: raised(match[1], match[2]), _CITATION.sub(_CITED, latex))
     latex = _BEFORE_CITED.sub("", _ALL_CITED.sub(_CITED, latex))
+    latex = _BETWEEN_WORDS.sub(lambda match: match[0] if match[1] in _SHOWN or is_known_macro(match[1]) else " ", latex)
     latex = _SYMBOL_FIRST.sub(lambda match: match[0] if is_known_macro(match[1]) else f"{match[0]} ", latex)
     latex = _GLUED.sub(lambda match: "}" if is_known_macro(match[1]) else "} ", _GROUPS.sub("} ", latex))
     latex = _OPEN_BRACKET.sub(r"\1{[}", _OPTION.sub(r"\1", _DEGREES.sub("°", _OPERATOR.sub(" ", latex))))

@@ -256,7 +256,7 @@ _SETTINGS = _by_command({
     "o": "tnotetext cortext fntext footnotemark linebreak pagebreak addlinespace toprule midrule bottomrule",
     "m":
         "icmlaffiliation column includeversion excludeversion includecomment excludecomment CJKfamily fontfamily "
-        "fontseries fontshape fontencoding hhline",
+        "fontseries fontshape fontencoding hhline chaptermark sectionmark subsectionmark",
     "*mm": "plottwo import subimport resizebox fcolorbox multicolumn",
     "ooom": "parbox",
     "t": "hbox vbox vtop",

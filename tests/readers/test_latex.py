@@ -287,6 +287,10 @@ _GERMAN = r"\usepackage[ngerman]{babel}"
         ("", r"\begin{tabu} to \linewidth {X[l]X}a & b\end{tabu}\begin{NiceTabular}{cc}[hvlines]\toprule[1pt]c\\"
          r"\addlinespace[3pt]d\end{NiceTabular}", "a b c d"),
         ("", r"\IEEEPARstart{T}{his} lock\nomenclature{$Q$}{discharge}", "This lock Q discharge"),
+        ("", r"$\mathsf{refl}_x$, $\mathit{len}$: \subfigure[Left \emph{gate}]{a}\subcaptionbox*{Right}[2cm]{b}",
+         "refl_x, len: Left gate a Right b"),
+        ("", r"Oak\columnbreak elm \cvitem{It rose.}{Now.}\cvitem{Silt}{Old}\chaptermark{G}\epigraph{Still}{Vane}Fir",
+         "Oak elm It rose. Now. Silt Old Still Vane Fir"),
         # beside a damaged command
         ("", r"The \texttt{pump\_one and the gate.", "The pump_one and the gate."),
         ("", r"\foreignlg}Keep clear.\end{lock} \'etang", "Keep clear. étang"),
