@@ -29,7 +29,7 @@ from engine.encoders.files import (
     resolve_backbone,
     weights_sha256,
 )
-from engine.encoders.loading import load_encoder, load_trainable
+from engine.encoders.loading import load_encoder
 from engine.encoders.tokenizer import Tokenizer
 from engine.encoders.trainable import MeanEncoder
 from engine.errors import DocumentError, EncoderError
@@ -247,17 +247,6 @@ def test_a_plain_backbone_is_pooled_by_means(bert_folder: Path) -> None:
     assert isinstance(encoder, CpuEncoder)
     assert (encoder.name, encoder.width) == (str(bert_folder), 32)
     assert encoder.config == MeanConfig(min(WINDOW_TOKENS, 46), Pooling.MEAN)
-
-
-@pytest.mark.slow
-def test_the_bundled_encoder_is_accurate_at_the_default_precision() -> None:
-    usual = load_encoder(BUNDLED_NAME, device="cpu")
-    precise = load_trainable(BUNDLED_NAME, device="cpu", dtype=torch.float32)
-    documents = [make_document("d", "Whole documents are asked for; sections of theirs meet sections of ours. " * 20)]
-    one, other = usual.encode(documents)[0], precise.encode(documents)[0]
-    assert (usual.name, usual.width, one.coverage.share) == (BUNDLED_NAME, 384, 1)
-    assert usual.fingerprint == precise.fingerprint
-    assert (np.einsum("cd,cd->c", one.chunks, other.chunks) > 0.999).all()
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"encoder": "mean"}'])

@@ -15,7 +15,7 @@ import pytest
 import longmatch
 from engine.errors import DocumentError, EncoderError, IndexBusy, IndexDamaged, IndexMismatch, QueryError
 from engine.index import Index as EngineIndex
-from engine.search.request import Request, parameters
+from engine.search.request import parameters
 from engine.store.catalog import has_log
 from engine.store.writer import Writer
 from engine.text.document import Document
@@ -33,24 +33,6 @@ RECORDS: list[dict[str, Any]] = [
 def index(tmp_path: Path) -> Iterator[longmatch.Index]:
     with longmatch.build(tmp_path / "x.lm", RECORDS, encoder=FakeEncoder()) as opened:
         yield opened
-
-
-@pytest.fixture
-def read_only(built_folder: Path) -> Iterator[longmatch.Index]:
-    with longmatch.open(built_folder, encoder=FakeEncoder()) as opened:
-        yield opened
-
-
-def test_a_result_is_that_of_the_engine(read_only: longmatch.Index, corpus: list[Document], built_folder: Path) -> None:
-    with EngineIndex.open(built_folder, encoder=FakeEncoder()) as engine:
-        for document in corpus[::13]:
-            mine = read_only.search(document, k=5, where={"topic": [1, 3, 5, 9]}).to_dict()
-            theirs = engine.search(document, Request(k=5, where="topic in (1, 3, 5, 9)")).to_dict()
-            assert mine["hits"] == theirs["hits"]
-            assert (
-                read_only.search_id(document.doc_id, k=3).to_dict()["hits"]
-                == engine.search(document.doc_id, Request(k=3)).to_dict()["hits"]
-            )
 
 
 def test_a_query_may_be_a_text_a_file_a_dict_or_a_document(index: longmatch.Index, tmp_path: Path) -> None:

@@ -359,19 +359,6 @@ def test_an_index_of_one_document_or_none_finds_what_is_there(tmp_path: Path, co
 
 
 @pytest.mark.slow
-def test_a_ranking_equals_the_equation(any_index: Index, scoring: Scoring | None) -> None:
-    expected = scores_of_query(scoring or Scoring())
-    ranked = sorted(expected, key=lambda name: -expected[name])
-    for k in (3, 1000):
-        positions, scores = Searcher(any_index.snapshot, scoring).rank(
-            Query(QUERY, stored([QUERY])["query"]), Request(k=k)
-        )
-        names = any_index.snapshot.doc_ids()
-        assert [names[position] for position in positions] == ranked[:k]
-        np.testing.assert_allclose(scores, [expected[name] for name in ranked[:k]], atol=1e-6)
-
-
-@pytest.mark.slow
 def test_a_search_with_a_file_equals_a_search_with_its_indexed_copy(any_index: Index, corpus: list[Document]) -> None:
     document = corpus[17]
     by_file = any_index.search(document, Request(where=f"doc_id != '{document.doc_id}'", k=50, exact=True))

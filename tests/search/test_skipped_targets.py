@@ -194,16 +194,6 @@ def ranked(result: Result) -> list[tuple[str, float]]:
     return [(hit.doc_id, hit.score) for hit in result]
 
 
-def test_skipping_sections_of_the_query_alone_gives_other_scores(opened: Open, reduced: Reduced) -> None:
-    skip = frozenset([SectionKind.REFERENCES])
-    index = opened("vectors", 0)
-    skipping = replace(index.stored_query("d07"), skip=skip)
-    whole = index.searcher().search(skipping, Request(k=N, without="d07"))
-    every = expected_scores(index, reduced("vectors", skip), "d07", skip)
-    n_changed = sum(hit.score != every.get(hit.document.doc_id) for hit in whole.hits)
-    assert n_changed > N / 2
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_weight_of_zero_for_a_kind_is_the_same_as_skipping_it(opened: Open, kind: str) -> None:
     for holds in ("words", "vectors"):

@@ -54,19 +54,6 @@ def view(path: Path) -> Shard:
     return ShardSet(path.parent, [row])[1]
 
 
-def test_a_shard_lays_documents_one_after_another(encoded: list[EncodedDocument]) -> None:
-    shard = shard_arrays(encoded, words_of(5))
-    first = 0
-    for number, one in enumerate(encoded):
-        stop = first + len(one.chunks)
-        assert np.array_equal(shard.chunks[first:stop], one.chunks.astype(np.float16))
-        assert np.array_equal(shard.documents[number], one.document.astype(np.float16))
-        spans = [[span.section, span.start, span.stop, span.n_tokens] for span in one.chunk_spans]
-        assert shard.spans[first:stop].tolist() == spans
-        first = stop
-    assert np.array_equal(shard.sections, np.concatenate([one.sections for one in encoded]).astype(np.float16))
-
-
 def _assert_equal(one: Shard, other: Shard) -> None:
     for name in ("documents", "sections", "chunks", "spans"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name

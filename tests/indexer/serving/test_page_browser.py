@@ -451,6 +451,27 @@ def test_nothing_overflows_and_axe_finds_nothing(
         assert seen == Seen()
 
 
+@pytest.mark.parametrize(
+    ("place", "evidence"),
+    [
+        ("#q1-h2", ["q1-h1-evidence", "q1-h2-evidence"]),
+        ("#q1-h2-match-1", ["q1-h1-evidence", "q1-h2-evidence"]),
+        ("", ["q1-h1-evidence"]),
+    ],
+    ids=["a hit", "a folded match", "without a place the first hit is shown"],
+)
+def test_a_link_into_a_report_opens_the_evidence_of_its_hit(
+    browser: Browser, folder: Path, tmp_path: Path, place: str, evidence: list[str]
+) -> None:
+    report = tmp_path / "report.html"
+    with Index.open(folder) as index:
+        report.write_text(index.search(read_document(DRAFT), Request(k=3)).to_html(), encoding="utf-8")
+    with opened_page(browser, report.as_uri()) as (page, seen):
+        page.goto(report.as_uri() + place)
+        opened = page.locator("details.evidence[open]").evaluate_all("all => all.map(one => one.id)")
+        assert (opened, seen) == (evidence, Seen())
+
+
 @LOOKS
 def test_nothing_in_a_report_overflows_and_axe_finds_nothing(
     browser: Browser, folder: Path, short_draft: Path, tmp_path: Path, width: int, scheme: str, by_axe: bool
