@@ -224,7 +224,7 @@ _COURT = regex(r"\b(?:court|tribunal|cite as|syllabus|opinion of|docket|case no|
 _ROLE = regex(
     r",\s+an?\s+(?:[a-z]+\s){0,5}(?:corporation|company|individual|partnership|association|trust)\b[^\n]*"
     r"|,?\s*\bin (?:his|her|its|their)\b[^\n]*|;[^\n]*|\s[:)\]}*|](?:\s[^\n]*|$)|\s[(\[]\d{4}\b[^\n]*"
-    r"|,\s*nos?\. ?\w{0,5}\d[^\n]*"
+    r"|,\s*nos?\. ?\w{0,5}\d[^\n]*|,?\^\d[^\n]*"
     r"|,?\s*\b(?:plainti(?:ff|\ufb00)s?|petitioners?|appellants?|defendants?|respondents?|appellees?|claimants?|applicants?"
     r"|et al\.?)\b[^\n]*",
     re.IGNORECASE,

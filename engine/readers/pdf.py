@@ -334,10 +334,10 @@ def _first_page(lines: Sequence[Line]) -> str:
     lines = [line for line in lines if line.page == 0 and not _STAMP.match(line.text)][:_LINES_OF_CAPTION]
     left, right = list[str](), list[str]()
     edge = min((line.left for line in lines), default=0.0)
-    for place, line in enumerate(lines):
+    for before, line in zip([None, *lines], lines, strict=False):
         text = line.text
-        is_beside = place > 0 and abs(line.y - lines[place - 1].y) < 1 and line.left > lines[place - 1].right
-        if is_beside and len(lines[place - 1].text) < _MAX_PARTY:
+        is_beside = before is not None and abs(line.y - before.y) < 1 and line.left > before.right + line.size
+        if before is not None and is_beside and len(before.text) < _MAX_PARTY:
             right.append(text)
         else:
             cells = line.cells[not text.startswith(line.cells[:1]) :]

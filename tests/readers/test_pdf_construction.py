@@ -354,6 +354,8 @@ def test_repeated_notes_and_words_on_short_pages_stay(make_pdf: MakePdf) -> None
          "ANNA VANE v. LIME QUARRIES, INC.", "3:19-cv-1"),
         (["ANNA VANE,|\u00a7", "vs.|\u00a7", "CITY OF GOOLE,|\u00a7"], "ANNA VANE v. CITY OF GOOLE", None),
         (["ANNA VANE,|Index No. 5/2018", "-against-|", "CITY OF GOOLE,|"], "ANNA VANE v. CITY OF GOOLE", "5/2018"),
+        (["ANNA VANE,^ Petitioner v.|", "CITY OF GOOLE, Respondent|Docket No. 19031-13"], "ANNA VANE v. CITY OF GOOLE",
+         "19031-13"),
         (["IN RE: GREY KESTREL|No. 17-md-2801", "MOORING LITIGATION|"], "IN RE: GREY KESTREL MOORING LITIGATION",
          "17-md-2801"),
     ],
@@ -364,9 +366,11 @@ def test_the_caption_of_a_court_paper_has_two_columns(
     cells = [
         (cell, x, 700 - 14.0 * row, 12.0, False)
         for row, line in enumerate(caption)
-        for cell, x in zip(line.split("|"), (72.0, 330.0), strict=True)
+        for cells, edge in zip(line.split("|"), (72.0, 330.0), strict=True)
+        for cell, x in zip(cells.split("^"), (edge, edge + 74), strict=False)
         if cell
     ]
+    cells[1:1] = [("1", 142, 705.6, 7, False) for line in caption if "^" in line]  # of a note
     court: list[Print] = [("UNITED STATES DISTRICT COURT", 200, 740, 12, True)]
     document = read(make_pdf([[*court, *cells, *printed(prose(1), 72, 560, 12)]]), "a", "a.pdf")
     assert (document.title, document.metadata.get("docket")) == (title, docket)
