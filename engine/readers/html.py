@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from html import escape
 from itertools import islice
@@ -113,7 +113,6 @@ _LETTERS = etree.XPath(  # with letters of other fonts, or numbers
     " or contains(@class, 'CommentaryLink')]"
 )
 _LONE_LETTERS = etree.XPath("//div[not(*)][string-length(normalize-space(.)) = 1]")
-_TEXTS = etree.XPath("body//text()", smart_strings=False)
 _SIDE_NOTE = re.compile(r"(?:^|\s)(?:(?:side|margin|foot)-?note|ltx_note_outer)(?:\s|$)", re.IGNORECASE)
 _NUMBER_CLASS = re.compile(
     r"(?:^|\s)(?:\w*(?:[a-z\d]No|CommentaryLink)|(?:para|item|list|line|sec(?:tion)?|chapter)-?(?:num(?:ber)?|no))(?:\s|$)"
@@ -245,8 +244,7 @@ def add_page(
     """
     root = _parse(data, blocks)
     held = [*root.iter()]  # lxml would make the objects again for each use
-    silent = {one.text for one in root.iter("script", "style")}
-    shown = " ".join([text for text in _TEXTS(root) if text not in silent])
+    shown = "".join(map(_shown, root.iterfind("body")))
     blocks.expect(shown)
     for template in root.iter("template"):
         blocks.skip(markup.all_text(template))
@@ -267,7 +265,7 @@ def add_page(
         heading.tag = "h3"
     _move_notes(root)
     blocks.left_out[reasons.LINK_LISTS] += _remove_link_lists(root, blocks, 1.0 if is_of_book else _MAX_PAGE_SHARE)
-    main = root if is_of_book else _main_part(root)
+    main = root if is_of_book else _main_part(root, shown)
     notes: list[Element] = []
     if main is not root:
         tags = ("section", "div", "aside", "ol", "footer", "p")
@@ -492,72 +490,68 @@ _MIN_SHARE = 0.9  # of the letters of the list
 _MAX_LINK_LETTERS = 30  # on average; longer ones are titles, as in a bibliography
 
 
-@dataclass(slots=True)
-class _Tally:
-    """Counts of an element and everything inside it."""
-
-    n_found_before: int
-    letters: int = 0
-    linked: int = 0  # letters inside links
-    links: int = 0
+_MOST_ASKED = 20  # times the letters of the page: lists inside of lists
 
 
 def _remove_link_lists(root: Element, blocks: Blocks, most: float) -> int:
     """Remove lists that are mostly short links, unless they are over a share of the page; returns their number."""
-    found: list[tuple[Element, int]] = []
-    tallies = [_Tally(0)]
-    open_links = 0
-    for event, element in etree.iterwalk(root, events=("start", "end")):
-        is_link = element.tag == "a"
-        if event == "start":
-            open_links += is_link
-            tallies.append(_Tally(len(found), links=int(is_link)))
-            _count(tallies[-1], element.text, open_links)
+    found: dict[Element, int] = {}
+    silent, hidden = set[Element](), set[Element]()  # parts without letters of their own, and what is inside of them
+    for part in root.iter(*_SILENT_TAGS):
+        if part not in hidden:
+            silent.add(part)
+            hidden.update(part.iter())
+
+    def n_letters(element: Element) -> int:
+        texts = [element, *filter(silent.__contains__, element.iter(*_SILENT_TAGS))]
+        n_all, *n_silent = (len("".join("".join(one.itertext(etree.Element)).split())) for one in texts)
+        return n_all - sum(n_silent)
+
+    n_page = n_asked = 0
+    for element in root.iter(*_LISTS):
+        links = [one for one in element.iter("a") if one not in hidden or element in hidden]
+        n_asked += len(links)
+        if len(links) < _least_links(element) or not found.keys().isdisjoint(element.iterancestors()):
             continue
-        open_links -= is_link
-        tally = tallies.pop()
-        if element.tag in _LISTS and _is_link_list(element, tally):
-            del found[tally.n_found_before :]
-            found.append((element, tally.letters))
-        above = tallies[-1]
-        if element.tag not in _SILENT_TAGS:
-            above.letters += tally.letters
-            above.linked += tally.linked
-            above.links += tally.links
-        _count(above, element.tail, open_links)
-    if sum(letters for _, letters in found) > most * tallies[0].letters:
+        n_page = n_page or n_letters(root)
+        n_own, n_linked = n_letters(element), sum(map(n_letters, links))
+        n_asked += n_own
+        if n_asked > _MOST_ASKED * n_page:
+            break
+        if n_linked >= _MIN_SHARE * n_own and n_linked <= _MAX_LINK_LETTERS * len(links):
+            found[element] = n_own
+    if sum(found.values()) > most * n_page:
         return 0
-    for element, _ in found:
+    for element in found:
         blocks.skip(markup.all_text(element))
         element.clear(keep_tail=True)
     return len(found)
 
 
-def _count(tally: _Tally, text: str | None, open_links: int) -> None:
-    if text:
-        letters = len("".join(text.split()))
-        tally.letters += letters
-        tally.linked += letters if open_links else 0
-
-
-def _is_link_list(element: Element, tally: _Tally) -> bool:
+def _least_links(element: Element) -> int:
+    """The number of links from which on a list can be one of links."""
     parent = element.getparent()
     places = (element,) if parent is None else (element, parent)
     is_named = any(_LISTS_NAMED.search(place.get(name) or "") for place in places for name in ("class", "id"))
-    if tally.links < (_MIN_LISTS_NAMED_LINKS if is_named else _MIN_LINKS):
-        return False
-    return tally.linked >= _MIN_SHARE * tally.letters and tally.linked <= _MAX_LINK_LETTERS * tally.links
+    return _MIN_LISTS_NAMED_LINKS if is_named else _MIN_LINKS
 
 
-def _main_part(root: Element) -> Element:
-    """The one `main` element, or the one `article`, if it holds text; else the whole page."""
-    if case := root.xpath("//*[@class='casebody']"):  # of the Caselaw Access Project
-        return case[0]
-    for path in ("//main", "//*[@role='main']", "//article"):
-        parts = root.xpath(path)
-        if len(parts) == 1 and len(words(parts[0])) * 3 > len(words(root.find("body"))):
+def _main_part(root: Element, shown: str) -> Element:
+    """The one `main` element, or the one `article`, if it holds a third of the text; else the whole page."""
+    places = [*root.iter("section", "div")]
+    case = next((one for one in places if one.get("class") == "casebody"), None)
+    if case is not None:  # of the Caselaw Access Project
+        return case
+    for parts in ([*root.iter("main")], [one for one in places if one.get("role") == "main"], [*root.iter("article")]):
+        if len(parts) == 1 and len(_shown(parts[0])) * 3 > len(shown):
             return parts[0]
     return root
+
+
+def _shown(part: Element) -> str:
+    """All text of a part but that of scripts and style sheets."""
+    silent = {one.text for one in part.iter("script", "style")}
+    return " ".join([text for text in part.itertext(etree.Element) if text not in silent and not text.isspace()])
 
 
 def _left_out(element: Element, tag: str) -> str | None:

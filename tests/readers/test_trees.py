@@ -43,7 +43,9 @@ _SKIPPED = ("<a class='skip-link' href='#m'>Skip to it</a>", "<div class='cookie
             ("Old. [[de:Schleuse]] [[:de:Tor|gate]]", "Old. gate"),
             ("&lt;gallery&gt;\nFile:A.jpg|A map\n&lt;/gallery&gt;", "A map"))),
         *(("a.html", html(f"{part}<p>{_PROSE}</p>"), [_PROSE.strip()]) for part in _SKIPPED),
-        ("a.html", html(f"<div>Top.</div><div role='main'><p>{_PROSE}</p></div>"), [_PROSE.strip()]),
+        *(("a.html", html(f"<div>Top.</div>{start}<p>{_PROSE}</p></{end}>{script}"), [_PROSE.strip()])
+          for start, end, script in (("<div role='main'>", "div", ""),
+                                     ("<main>", "main", f"<script>{'a = 1; ' * 400}</script>"))),
         ("a.html", html("<h2><span class='secnum'>1.</span>Aim</h2><p>Oak.</p>"), ["1. Aim Oak."]),
         *(("a.html", html(f"<p>{part}</p>"), [text]) for part, text in (
             ("<a href='x'>News</a><a href='y'>Results</a> of <b>Mac</b>Donald", "News Results of MacDonald"),
