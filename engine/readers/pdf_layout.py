@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -167,7 +167,6 @@ def _is_wide(line: Line, column: int, starts: Sequence[float]) -> bool:
 
 
 _MIN_PAGES = 3  # repetition on fewer pages is not counted
-_SHARE_OF_PAGES = 0.3
 _NEAR_PAGES = 6  # a head that names the chapter repeats within this many pages
 _EDGE_LINES = 2  # at the top and at the bottom of a page; a page number can be alone there
 _MIN_HEADED_LINES = 4  # a slide of three lines has no running heads of its own
@@ -192,12 +191,12 @@ _PageNumber: TypeAlias = tuple[bool, int, int]  # is Arabic, number minus index 
 def without_running_heads(lines: Sequence[Line]) -> list[Line]:
     """Leave out running heads and page numbers.
 
-    A line at the edge of a page is left out if its words and numbers repeat on many pages,
-    or at the same height on pages nearby, and it stands apart from the body or in another
-    type; or if it starts or ends with a number that counts with the pages; or if it is one
-    of the outermost lines and is nothing but a page number. A line in large type is a
-    title and stays, unless it repeats on many pages. The name of a part of an opinion
-    stays where it is new. A stamp of electronic filing is left out wherever it stands.
+    A line at the edge of a page is left out if its words and numbers repeat at the same
+    height on pages nearby, and it stands apart from the body or in another type; or if it
+    starts or ends with a number that counts with the pages; or if it is one of the
+    outermost lines and is nothing but a page number. A line in large type whose number
+    counts stays. The name of a part of an opinion stays where it is new. A stamp of
+    electronic filing is left out wherever it stands.
     """
     size = body_size(lines)
     largest = _LARGEST * size
@@ -208,14 +207,9 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
         for page, stamped in zip(pages, stamps, strict=True)
         if len(page) >= _MIN_HEADED_LINES
     ]
-    counts = Counter(mask for edge in edges for mask in {_mask(line) for line in edge})
     least = min(_MIN_PAGES, max(2, len(pages) - 1))
-    enough = max(least, len(pages) * _SHARE_OF_PAGES)
-    on_many = {mask for mask, n_pages in counts.items() if n_pages >= enough and _WORD.search(mask[0])}
-    nearby, counting = (
-        _repeated_nearby(edges),
-        _counting([_edges(page, _MAX_EDGE_LINES) or page for page in pages], least),
-    )
+    repeated = _repeated(edges, least)
+    counting = _counting([_edges(page, _MAX_EDGE_LINES) or page for page in pages], least)
     kept: list[Line] = []
     part = ""
     for page, stamped in zip(pages, stamps, strict=True):
@@ -224,10 +218,9 @@ def without_running_heads(lines: Sequence[Line]) -> list[Line]:
         dropped = {
             id(line)
             for line in edge
-            if (not line.is_note and _mask(line) in on_many and _is_apart(line, page, size))
+            if (not line.is_note and (line.page, _place(line)) in repeated and _is_apart(line, page, size))
             or (line.size <= largest and id(line) in outermost and _is_page_number(line.text))
             or (line.size <= largest and counting & _page_numbers(line))
-            or (line.size <= largest and (line.page, _place(line)) in nearby and _is_apart(line, page, size))
         }
         dropped -= {id(line) for line in page if CONTENT.match(line.text)}
         dropped |= {id(line) for line in page if STAMP.match(line.text)}
@@ -276,17 +269,18 @@ def _place(line: Line) -> _EdgePlace:
     return *_mask(line), round(line.y)
 
 
-def _repeated_nearby(edges: Sequence[Sequence[Line]]) -> set[tuple[int, _EdgePlace]]:
-    """Page and place of the edge lines that are also on two other pages nearby."""
+def _repeated(edges: Sequence[Sequence[Line]], least: int) -> set[tuple[int, _EdgePlace]]:
+    """Page and place of the edge lines with words that are on `least` pages nearby."""
     of_place: dict[_EdgePlace, list[int]] = defaultdict(list)
     for edge in edges:
         for place in {_place(line) for line in edge}:
-            of_place[place].append(edge[0].page)
+            if _WORD.search(place[0]):
+                of_place[place].append(edge[0].page)
     return {
         (page, place)
         for place, pages in of_place.items()
-        for number, page in enumerate(pages)
-        if sum(abs(page - other) <= _NEAR_PAGES for other in pages[max(0, number - 2) : number + 3]) >= _MIN_PAGES
+        for page in pages
+        if bisect_right(pages, page + _NEAR_PAGES) - bisect_left(pages, page - _NEAR_PAGES) >= least
     }
 
 
