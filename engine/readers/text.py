@@ -48,7 +48,7 @@ _ENDS_OPEN = regex(r"[^\W\d_][,;]?$|,$|[-\u2010\u00ad¬]$")
 _PART = regex(rf"\W*(?:canto|letter|act|scene|lecture|exhibit|claim|question|{'|'.join(NAMES)})\s*0\W*$")
 _SET_APART = regex(
     r"\W{0,3}(?P<first>\d{1,4})[\])-]?(?: {3,}|\t)\S.*|.*\S(?: {3,}|\t)\W{0,3}(?P<last>\d{1,4})[\])-]?"
-    r"|(?:.*\W)?page[ \t]+(?P<page>\d{1,4})(?:[ \t]+of[ \t]+\d+)?\W*|\W*(?P<bare>\d{1,4})\W*",
+    r"|(?:.*\W)?page[ \t]+(?P<page>\d{1,4})(?:[ \t]+of[ \t]+\d+)?\W*|\W*(?P<bare>\d{1,4}|[ivxlc]{1,7})\W*",
     re.IGNORECASE,
 )
 CONTENT = regex(  # answers and notes, which repeat as heads do
@@ -209,7 +209,7 @@ def _without_heads(pages: Sequence[list[str]]) -> list[list[str]]:
             last = max((at for at, place in enumerate(edge) if masked[page[place]] in masks), default=-1)
             dropped |= {place for at, place in enumerate(edge) if masked[page[place]] in masks or (
                 at <= last and _PAGE_NUMBER.match(page[place]) is not None)}  # fmt: skip
-            if edge and (number in counting or (len(pages) >= _MIN_PAGES and _is_page_number(page, edge[0], number))):
+            if edge and number in counting:
                 dropped.add(edge[0])
         place, before = _place_of_part(page, dropped), part
         part = page[place].strip().casefold() if place >= 0 else ""
@@ -247,7 +247,8 @@ def _counting(pages: Sequence[Sequence[str]], edges: Sequence[Sequence[int]]) ->
             match = _NUMBER.search(line, line.rindex(" "))
         mask = _mask(line) if match is not None else ""
         if match is not None and not (_PART.match(mask) or CONTENT.match(mask)):
-            values[number] = int(match[match.lastindex or 0])
+            page_number = match[match.lastindex or 0]
+            values[number] = int(page_number) if page_number.isdecimal() else roman_value(page_number)
             by_mask.setdefault(mask, []).append(number)
             if _place_of_part(page, {edge[0]}) > edge[0]:
                 over_parts.add(number)
@@ -264,15 +265,6 @@ def _edge(page: Sequence[str], places: range) -> list[int]:
     """The outermost lines that are not blank."""
     shown = [place for place in places if page[place].strip()] if len(page) > 1 else []
     return shown[: min(_EDGE_LINES, max(1, len(shown) // 3))]
-
-
-def _is_page_number(page: Sequence[str], place: int, number: int) -> bool:
-    line = page[place].strip()
-    values = [int(value) for value in _NUMBER.findall(line) if len(value) < 5]
-    roman = line.strip(" \t-[]()")
-    if not values and roman and set(roman.upper()) <= set("IVXLC"):
-        values = [roman_value(roman)]
-    return bool(values) and _PAGE_NUMBER.match(line) is not None and abs(values[0] - number) <= 20
 
 
 def _repeated(
