@@ -164,13 +164,9 @@ _AFFILIATION_KEY = re.compile(
 _CENTRED = re.compile(r"\\centerline\s{0,3}\{((?:[^{}]++|\{[^{}]*+\})*+)\}")
 
 
-class _Kept:
-    """Names of macros whose definitions in a document are ignored."""
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and (
-            name in _LEVELS or name in ("title", "author", "date") or (len(name) > 1 and is_known_macro(name))
-        )
+def _is_kept(name: str) -> bool:
+    """Whether a definition of a macro in a document is ignored."""
+    return name in _LEVELS or name in ("title", "author", "date") or (len(name) > 1 and is_known_macro(name))
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document:
@@ -200,7 +196,7 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     )
     tex = _AFFILIATION.sub(lambda match: _AFFILIATION_KEY.sub("", match.group()), tex)
     text, macros = latex_macros.without_definitions(
-        latex_commands.with_units(latex_commands.with_acronyms(latex_macros.without_columns(tex))), _Kept()
+        latex_commands.with_units(latex_commands.with_acronyms(latex_macros.without_columns(tex))), _is_kept
     )
     is_plain = _IS_PLAIN.search(text) is not None and r"\begin{document}" not in text
     usual = _USUAL | (_PLAIN if is_plain else {}) | (_ALGORITHMS if r"\begin{algorithm" in text else {})

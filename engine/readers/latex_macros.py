@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -324,7 +324,7 @@ def without_columns(text: str) -> str:
     return f"{text[: match.start()]}\n\n{text[head.start : head.stop]}\n\n{text[head.end :]}"
 
 
-def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str, Macro]]:
+def without_definitions(text: str, is_kept: Callable[[str], bool]) -> tuple[str, dict[str, Macro]]:
     """Remove the definitions; returns the rest and the macro of each name as last defined, "" for a program."""
     closing = closing_braces(text)
     cut, macros = _Cut(text), dict[str, Macro]()
@@ -338,11 +338,11 @@ def without_definitions(text: str, kept: Container[str]) -> tuple[str, dict[str,
         meanings = _theorem(text, signature, found) if is_theorem else _environment(text, signature, found)
         if match[1] == "let" and len(found) == len(signature):
             name, meant = (text[one.start : one.stop].removeprefix("\\") for one in (found[0], found[-1]))
-            meanings = [(name, macros.get(meant, Macro(f"\\{meant}")))] if meant in macros or meant in kept else []
+            meanings = [(name, macros.get(meant, Macro(f"\\{meant}")))] if meant in macros or is_kept(meant) else []
         for name, macro in meanings or [_macro(text, signature, found)]:
             is_program = _PROGRAM.search(macro.body) is not None
             is_needed = not (is_program and (macro.signature or name.startswith(("begin{", "end{"))))
-            if name and name not in kept and CODE_MARK not in macro.body and is_needed:
+            if name and not is_kept(name) and CODE_MARK not in macro.body and is_needed:
                 macros[name] = Macro("") if is_program else macro
         place = cut.leave_out(match.start(), found[-1].end if found else place)
     return cut.rest(), macros

@@ -6,8 +6,9 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
+from functools import partial
 from html import unescape
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
@@ -83,19 +84,14 @@ def _title_block(match: re.Match[str]) -> dict[str, MetadataValue] | None:
     return _flat({"title": match["title"], "authors": "; ".join(names), "date": match["date"] or None})
 
 
-def _json(lines: str) -> dict[str, MetadataValue] | None:
+def _parsed(lines: str, load: Callable[[str], object]) -> dict[str, MetadataValue] | None:
     try:
-        return _flat(json.loads(lines))
+        return _flat(load(lines))
     except (ValueError, RecursionError):
         return None
 
 
-def _toml(lines: str) -> dict[str, MetadataValue] | None:
-    try:
-        fields = tomllib.loads(lines)
-        return _flat({key: value.isoformat() if isinstance(value, date) else value for key, value in fields.items()})
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return None
+_toml, _json = partial(_parsed, load=tomllib.loads), partial(_parsed, load=json.loads)
 
 
 def _yaml(lines: str) -> dict[str, MetadataValue] | None:
@@ -131,7 +127,7 @@ def _flat(fields: object) -> dict[str, MetadataValue] | None:
     for key, value in fields.items():
         name = "title" if str(key).lower() == "title" else str(key)
         try:
-            flat |= flattened({name: value})
+            flat |= flattened({name: value.isoformat() if isinstance(value, date) else value})
         except DocumentError:
             continue  # a value that no filter can compare
     named = next((key for name in _AUTHORS for key in fields if str(key).lower() == name and fields[key]), None)

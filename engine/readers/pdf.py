@@ -286,7 +286,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     lines = pdf_layout.without_running_heads(rejoined_lines) or rejoined_lines
     left_out = {
         reasons.FIGURES: extract.n_pictures,
-        reasons.LINE_NUMBERS: _n_changed(extract.lines, unnumbered),
+        reasons.LINE_NUMBERS: len({*map(id, extract.lines)} - {*map(id, unnumbered)}),  # removed or shortened
         reasons.RUNNING_HEADS: len(rejoined_lines) - len(lines) + len(extract.turned),
         reasons.UNREADABLE: extract.n_unreadable,
         reasons.PAGES: len(extract.damaged_pages),
@@ -347,29 +347,18 @@ def _first_page(lines: Sequence[Line]) -> str:
     return "\n".join([*left, *right]).replace("\u00ad", "-")
 
 
-def _n_changed(before: Sequence[Line], after: Sequence[Line]) -> int:
-    """The number of lines that were removed or shortened."""
-    kept = {id(line) for line in after}
-    return sum(id(line) not in kept for line in before)
-
-
 def _check_text_layer(extract: _Extract) -> None:
     n_chars = _n_printed(extract.lines)
     hides_text = extract.hides_text or extract.n_unreadable > _SHARE_UNREADABLE * n_chars
     is_recognised = extract.properties.get("Creator", "").startswith(_OCR_PROGRAM)
     if n_chars and (n_chars >= _MIN_PAGE_CHARS * extract.n_pages or not hides_text or is_recognised):
         return
-    is_single = extract.n_pages == 1
-    pages, their = ("its page has", "its") if is_single else (f"its {extract.n_pages:,} pages have", "their")
+    n_pages = extract.n_pages
+    pages, their = ("its page has", "its") if n_pages == 1 else (f"its {n_pages:,} pages have", "their")
     found = f"only {n_chars:,} characters in {their} text layer" if extract.lines else "no text layer"
-    why, option = "scanned?", ""
-    if extract.n_unreadable:
-        why, option = (
-            f"{extract.n_unreadable:,} more have no Unicode value or no shape in their font, or another letter's",
-            "--force-ocr ",
-        )
-    elif extract.lines:
-        option = "--force-ocr "
+    unreadable = "more have no Unicode value or no shape in their font, or another letter's"
+    why = f"{extract.n_unreadable:,} {unreadable}" if extract.n_unreadable else "scanned?"
+    option = "--force-ocr " if extract.n_unreadable or extract.lines else ""
     if is_recognised:
         raise DocumentError(f"{pages} {found} after OCR; leave the document out")
     advice = f"run OCR first, e.g. ocrmypdf {option}IN.pdf OUT.pdf, or index it with --ocr"

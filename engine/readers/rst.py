@@ -122,7 +122,7 @@ def _local(name: str) -> str:
 
 
 class _Body(Directive):  # type: ignore[misc]
-    """A directive that accepts any text; `argument`, `options` and `content` are divided here."""
+    """A directive that accepts any text, which is divided here, and shows none: it is for programs."""
 
     has_content = True
     has_short_argument = False  # one line; else up to a blank line
@@ -151,10 +151,6 @@ class _Body(Directive):  # type: ignore[misc]
         self.content.trim_start()
         self.content_offset += 1
         return line
-
-
-class _WithoutText(_Body):
-    """A directive whose argument and body are for programs."""
 
 
 class _Author(_Body):
@@ -232,7 +228,7 @@ def _captions(options: list[str]) -> list[Any]:
 
 _KNOWN: dict[str, type[Directive]] = {
     **dict.fromkeys(_LITERAL, _Literal),
-    **dict.fromkeys(_WITHOUT_TEXT, _WithoutText),
+    **dict.fromkeys(_WITHOUT_TEXT, _Body),
     "raw": _Raw,
     **dict.fromkeys(["sectionauthor", "codeauthor", "moduleauthor"], _Author),
     "csv-table": _Csv,
