@@ -234,7 +234,8 @@ def _centred(lines: Sequence[Line], size: float, pitch: float) -> dict[int, int]
         group, after = lines[number:stop], lines[stop]
         text = " ".join(line.text for line in group)
         is_bare = _BARE.fullmatch(text) is not None
-        if not _is_apart(lines, number, pitch):
+        is_typed = pitch > 1.8 * size and lines[number - 1].text[-1] in '.:?"\u201d)'  # typescript
+        if not _is_apart(lines, number, pitch) and not (is_typed and _is_in_capitals(text)):
             pass
         elif is_part_of_opinion(text) and len(group) == 1:
             found[number] = stop

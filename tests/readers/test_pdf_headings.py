@@ -78,8 +78,13 @@ def test_words_are_headings(text: str) -> None:
 
 def test_a_title_has_the_type_of_the_headings_but_is_none_of_them() -> None:
     lines = [line("On the matching of documents", 780, 14), *page("Abstract", "Methods", size=14)]
-    title, headings = by_type(lines)
-    assert title == "On the matching of documents"
-    assert len(headings) == 2
+    assert by_type(lines) == ("On the matching of documents", [HeadingLines(11, 12, 1), HeadingLines(12, 13, 1)])
     assert by_type([line("Abstract", 780, 14), *page("Methods", size=14)])[0] == ""
     assert by_type([line("1 On the matching of documents", 780, 14), *page("Methods", size=14)])[0] == ""
+
+
+@pytest.mark.parametrize(("sign", "headings"), [(".", [HeadingLines(5, 6, 1)]), ("", [])])
+def test_capitals_in_the_middle_of_a_typescript_are_a_heading(sign: str, headings: list[HeadingLines]) -> None:
+    lines = [line(BODY + sign, 760 - 24 * number) for number in range(10)]
+    lines[5] = replace(lines[5], text="THE OLD TOLL", left=250, right=322)
+    assert by_type(lines) == ("", headings)
