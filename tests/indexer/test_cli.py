@@ -170,16 +170,6 @@ def test_a_run_whose_documents_all_fail_prints_the_failures(tmp_path: Path) -> N
     assert "and 6 more: --json lists them" in run("index", tmp_path / "x.lm", tmp_path).stderr  # no index was made
 
 
-def test_index_continues_after_a_bad_document_and_exits_with_3(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
-    bad = tmp_path / "bad.pdf"
-    bad.write_bytes(b"no pdf at all")
-    result = run("index", tmp_path / "p.lm", papers, bad, "--encoder", bert_folder)
-    assert result.exit_code == 3
-    assert result.stdout.startswith("16 added") and f"failed: {bad}: " in result.stderr
-    failures = json.loads(run("show", tmp_path / "p.lm", "--failures", "--json").stdout)
-    assert [failure["source"] for failure in failures] == [str(bad)]
-
-
 def test_a_dry_run_writes_nothing(tmp_path: Path, papers: Path, bert_folder: Path) -> None:
     result = run("index", tmp_path / "p.lm", papers, "--encoder", bert_folder, "--dry-run")
     names = [line.split("  ")[0].rstrip() for line in result.stdout.splitlines()]

@@ -9,12 +9,11 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import indexer.cli.terminal as progress_module
 from engine.report.lines import Run, Style, line
 from indexer.building.report import Activity, BuildReport
-from indexer.cli import main, terminal
+from indexer.cli import terminal
 from indexer.cli.index import describe_plan
 from indexer.cli.terminal import BuildProgress
 from indexer.plan import Plan, Way
@@ -77,18 +76,16 @@ def _lines(text: str) -> list[tuple[str, str]]:
 
 def test_progress_and_counts_are_kept_apart(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("A fox hunts at night in the wood.")
-    command = ["index", str(tmp_path / "x.lm"), str(tmp_path / "a.txt"), "--encode", "none", "--json"]
-    done = CliRunner().invoke(main, ["--log-json", *command])
-    assert done.exit_code == 0
+    done = succeed("--log-json", "index", tmp_path / "x.lm", tmp_path / "a.txt", "--encode", "none", "--json")
     assert json.loads(done.stdout)["n_added"] == 1
     assert len(_lines(done.stderr)) > 0
 
 
 def test_errors_and_wrong_usage_are_lines_of_the_log(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["--log-json", "upkeep", "verify", str(tmp_path / "absent")])
+    done = run("--log-json", "upkeep", "verify", tmp_path / "absent")
     ((level, message),) = _lines(done.stderr)
     assert (done.exit_code, level) == (1, "error") and "holds no index" in message
-    done = CliRunner().invoke(main, ["--log-json", "upkeep", "verify"])
+    done = run("--log-json", "upkeep", "verify")
     assert (done.exit_code, _lines(done.stderr)[-1]) == (2, ("error", "Error: Missing argument 'INDEX'."))
 
 

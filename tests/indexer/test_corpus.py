@@ -15,7 +15,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import longmatch
 from engine.errors import DocumentError
@@ -23,8 +22,7 @@ from engine.readers import Unreadable
 from engine.text.document import Document
 from indexer.building.builder import build
 from indexer.building.corpus import BROKEN_LINK, LINKED_FOLDER, NO_SUFFIX, list_corpus, read_corpus, without_included
-from indexer.cli import main
-from tests.commands import run
+from tests.commands import run, succeed
 from tests.fakes import FakeEncoder, make_corpus
 from tests.readers.zipped import tar_of
 
@@ -339,11 +337,10 @@ def test_attachments_are_in_the_folder_of_their_item_or_counted(library: Path, t
 def test_changed_tags_reach_the_index(library: Path, tmp_path: Path) -> None:
     copy, index = tmp_path / "copy", tmp_path / "x.lm"
     shutil.copytree(library, copy)
-    arguments = ["index", str(index), str(copy), "--encode", "none"]
-    assert CliRunner().invoke(main, arguments).exit_code == 0
+    succeed("index", index, copy, "--encode", "none")
     with closing(sqlite3.connect(copy / "zotero.sqlite", isolation_level=None)) as database:
         database.execute("DROP TABLE itemAnnotations")  # as in a library of 2020
         database.execute("UPDATE tags SET name = 'read' WHERE name = 'to read'")
-    assert "0 added, 0 replaced, 3 unchanged" in CliRunner().invoke(main, arguments).output
+    assert "0 added, 0 replaced, 3 unchanged" in succeed("index", index, copy, "--encode", "none").stdout
     with longmatch.open(index) as opened:
         assert opened.document("storage/EFGH6789/Lock 2003.txt").metadata["tags"] == ["read", "rivers"]

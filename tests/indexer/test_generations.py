@@ -8,7 +8,7 @@ import pytest
 
 import indexer.generation.generations as generation_module
 import indexer.generation.generations as recall_module
-from engine.errors import IndexMismatch, RecallTooLow
+from engine.errors import RecallTooLow
 from engine.store.catalog import NamedRow
 from engine.store.snapshot import IndexSnapshot
 from engine.store.writer import Writer
@@ -96,13 +96,6 @@ def test_nprobe_is_raised_until_the_floor_is_reached(folder: Path, monkeypatch: 
     recalls = [float(line.split("recall@10 ")[1].split()[0]) for line in logged if "recall@10" in line]
     assert len(recalls) > 1
     assert recalls[0] < recalls[-1]
-
-
-@pytest.mark.slow
-def test_a_generation_that_cannot_be_built_changes_nothing(folder: Path) -> None:
-    with pytest.raises(IndexMismatch, match="FAISS cannot build factory 'Nonsense'"):
-        publish(folder, "Nonsense")
-    assert published(folder) == (1, "Flat", 1.0)
 
 
 def test_small_blocks_hold_the_same_vectors(folder: Path) -> None:

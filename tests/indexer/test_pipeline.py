@@ -2,9 +2,10 @@
 
 import random
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,11 +35,16 @@ def one_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def indexed(
-    folder: Path, documents: Sequence[Document | Unreadable], encoder: FakeEncoder, *, prune: bool = False
+    folder: Path,
+    documents: Iterable[Document | Unreadable],
+    encoder: FakeEncoder,
+    *,
+    prune: bool = False,
+    **options: Any,  # noqa: ANN401
 ) -> BuildReport:
     with Writer(folder) as writer:
         writer.claim({"name": encoder.name, "fingerprint": encoder.fingerprint, "width": encoder.width})
-        return run([Pipeline(writer, encoder)], iter(documents), prune=prune)
+        return run([Pipeline(writer, encoder, **options)], iter(documents), prune=prune)
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -251,10 +257,8 @@ def test_a_corpus_that_breaks_off_leaves_what_was_committed(folder: Path, encode
         yield from CORPUS[:3]
         raise OSError("the disk is gone")
 
-    with Writer(folder) as writer:
-        writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        with pytest.raises(OSError, match="the disk is gone"):
-            run([Pipeline(writer, encoder)], breaking_off(), prune=True)
+    with pytest.raises(OSError, match="the disk is gone"):
+        indexed(folder, breaking_off(), encoder, prune=True)
     assert contents(folder).items() <= texts(CORPUS[:3]).items()
     assert indexed(folder, CORPUS, encoder).n_seen == 12
     assert contents(folder) == texts(CORPUS)
@@ -267,9 +271,7 @@ def test_progress_counts_only_what_is_on_disk(folder: Path, encoder: FakeEncoder
     def progress(report: BuildReport) -> None:
         seen.append((report.n_added, len(contents(folder))))
 
-    with Writer(folder) as writer:
-        writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        run([Pipeline(writer, encoder, activity=Activity(BuildReport(), progress))], CORPUS[:4])
+    indexed(folder, CORPUS[:4], encoder, activity=Activity(BuildReport(), progress))
     assert seen == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
 
@@ -278,9 +280,7 @@ def test_batches_have_the_size_of_their_texts(
 ) -> None:
     monkeypatch.setattr(pipeline_module, "BATCH_CHARS", 3 * len(CORPUS[0].text))
     same = [replace(CORPUS[0], doc_id=f"d{number}") for number in range(5)]
-    with Writer(folder) as writer:
-        writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        run([Pipeline(writer, encoder)], same)
+    indexed(folder, same, encoder)
     assert encoder.batches == [["d0", "d1", "d2"], ["d3", "d4"]]
 
 
@@ -295,8 +295,6 @@ class ShrinkingEncoder(FakeEncoder):
 @pytest.mark.usefixtures("one_a_batch")
 def test_smaller_batches_on_a_gpu_are_logged_once(folder: Path) -> None:
     logged: list[str] = []
-    with Writer(folder) as writer:
-        writer.claim({"name": "fake", "fingerprint": "f" * 32, "width": 32})
-        run([Pipeline(writer, ShrinkingEncoder(), log=logged.append)], CORPUS)
+    indexed(folder, CORPUS, ShrinkingEncoder(), log=logged.append)
     assert logged == ["the GPU has no room for larger batches: going on with 1,024 tokens at once"]
     assert contents(folder) == texts(CORPUS)

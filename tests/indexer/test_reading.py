@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from engine.errors import DocumentError
 from engine.index import Index
@@ -25,9 +25,8 @@ from engine.readers import Unreadable, read_file
 from engine.text.document import Document
 from engine.text.segmentation import Section
 from indexer.building.corpus import list_corpus, read_corpus
-from indexer.cli import main
 from indexer.reading.reader import DocumentReader, ReadLimits, ReadRequest, batches, pack, results_of, unpack
-from tests.commands import run
+from tests.commands import run, succeed
 from tests.indexer.hostile_readers import FORMATS, MARK
 from tests.readers.made import pdf_bytes
 from tests.readers.made_pdf import scan_of
@@ -251,11 +250,10 @@ def test_hostile_documents_do_not_stop_a_run(tmp_path: Path, hostile: None) -> N
     (tmp_path / "in").mkdir()
     requests(tmp_path / "in", *names)
     limits = ["--read-seconds", "0.4", "--read-memory", "150Mi"]
-    arguments = ["index", tmp_path / "x.lm", tmp_path / "in", "--encode", "none", "--language", "english", *limits]
-    result = CliRunner().invoke(main, [str(one) for one in arguments])
+    result = run("index", tmp_path / "x.lm", tmp_path / "in", "--encode", "none", "--language", "english", *limits)
     assert result.exit_code == 3, result.output
     assert result.stdout.startswith("45 added, 0 replaced, 0 unchanged, 0 removed, 5 failed in ")
-    failures = CliRunner().invoke(main, ["show", str(tmp_path / "x.lm"), "--failures", "--json"])
+    failures = succeed("show", tmp_path / "x.lm", "--failures", "--json")
     assert {Path(one["source"]).name: one["reason"] for one in json.loads(failures.stdout)} == {
         f"{at}9{suffix}": REASONS[suffix] for at, suffix in enumerate(harm)
     }
@@ -264,12 +262,10 @@ def test_hostile_documents_do_not_stop_a_run(tmp_path: Path, hostile: None) -> N
 @pytest.mark.slow
 def test_a_query_document_is_read_within_the_limits(tmp_path: Path, hostile: None) -> None:
     requests(tmp_path, "a.txt", "b.txt", "c.loop")
-    index = str(tmp_path / "x.lm")
-    assert CliRunner().invoke(main, ["index", index, str(tmp_path / "a.txt"), "--encode", "none"]).exit_code == 0
-    names = [str(tmp_path / name) for name in ("b.txt", "c.loop")]
-    result = CliRunner().invoke(main, ["query", index, *names, "--read-seconds", "0.4"])
+    succeed("index", tmp_path / "x.lm", tmp_path / "a.txt", "--encode", "none")
+    result = run("query", tmp_path / "x.lm", tmp_path / "b.txt", tmp_path / "c.loop", "--read-seconds", "0.4")
     assert result.exit_code == 3, result.output
-    assert f"failed: {names[1]}: {REASONS['.loop']}" in result.stderr
+    assert f"failed: {tmp_path / 'c.loop'}: {REASONS['.loop']}" in result.stderr
 
 
 def test_a_process_that_does_not_start_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

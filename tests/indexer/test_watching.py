@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import longmatch
 from engine.errors import DocumentError
-from indexer.cli import main
+from tests import commands
+from tests.commands import succeed
 from tests.strict_schema import check
 
 Run = Callable[..., Result]
@@ -33,16 +34,14 @@ def _other(number: int) -> str:
 
 
 def _index(folder: Path) -> None:
-    made = CliRunner().invoke(main, ["index", str(folder / "x.lm"), str(folder / "corpus"), "--encode", "none"])
-    assert made.exit_code == 0, made.output
+    succeed("index", folder / "x.lm", folder / "corpus", "--encode", "none")
 
 
 @pytest.fixture
 def run(folder: Path) -> Run:
     def watch(*arguments: str) -> Result:
-        named = arguments or (str(folder / "draft.md"),)
-        words = ["watch", str(folder / "x.lm"), *named, "--state", str(folder / "s.json"), "--format", "jsonl"]
-        return CliRunner().invoke(main, words)
+        named = arguments or (folder / "draft.md",)
+        return commands.run("watch", folder / "x.lm", *named, "--state", folder / "s.json", "--format", "jsonl")
 
     return watch
 
@@ -63,12 +62,8 @@ def test_a_hit_is_printed_once_and_again_when_its_document_changes(folder: Path,
     assert sorted(hits(third)[0]) == ["fox0.md", "fox1.md"]
     assert json.loads(third.stdout)["changed"] == ["fox0.md"]
     assert run().exit_code == 4
-    assert (
-        "fox1.md"
-        in CliRunner()
-        .invoke(main, ["watch", str(folder / "x.lm"), "--text", QUERY * 2, "--state", str(folder / "s.json")])
-        .stdout
-    )
+    text = commands.run("watch", folder / "x.lm", "--text", QUERY * 2, "--state", folder / "s.json")
+    assert "fox1.md" in text.stdout
     with longmatch.open(folder / "x.lm") as index:
         assert list(index.watch(folder / "draft.md", folder / "s.json")) == []
         assert [hit.doc_id for hit in index.watch(QUERY, folder / "s.json", k=1)] == ["fox0.md"]
