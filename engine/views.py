@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from engine import result as results
@@ -73,11 +74,9 @@ class Hit(results.Hit):
 
     def _repr_html_(self) -> str | None:
         """The notebook view; None, which shows the `repr`, for a hit of no result."""
-        if self._answer is None:
-            return None
         from engine.report.page import result_html
 
-        return result_html(replace(self._answer, hits=(self,)))
+        return None if self._answer is None else result_html(replace(self._answer, hits=(self,), sections=None))
 
 
 class Result(results.Result):
@@ -172,7 +171,7 @@ class Result(results.Result):
     def _repr_html_(self) -> str:
         from engine.report.page import result_html
 
-        return result_html(self)
+        return result_html(self) if self.sections is None else f"<pre>{escape(str(self))}</pre>"
 
 
 class JointResult(results.JointResult):

@@ -164,12 +164,8 @@ DRAFT = make_document("draft", [("Seen before", FOXES), ("Ships", SHIPS), ("Of t
 def found(tmp_path_factory: pytest.TempPathFactory) -> Result:
     corpus = [make_document("fox", [("Foxes", FOXES), ("Bread", "Flour and water make a dough that rises. " * 9)])]
     folder = tmp_path_factory.mktemp("novelty") / "x.lm"
-    build(
-        folder,
-        [*corpus, make_document("bank", "The bank lends money to a house. " * 20)],
-        encode="none",
-        language="english",
-    )
+    bank = make_document("bank", "The bank lends money to a house. " * 20)
+    build(folder, [*corpus, bank], encode="none", language="english")
     with Index.open(folder) as index:
         result = index.search(replace(DRAFT, pages=(0, 300)), NOVELTY)
         result.to_dict()
@@ -198,6 +194,7 @@ def test_sections_are_listed_most_novel_first_with_their_nearest_document(found:
     assert [text.split(" Novelty")[0] for text in shown] == ["1 Ships", "2 Seen before", "3 Of the"]
     novelty = found.sections[1].novelty
     assert novelty is not None and f"Nearest: fox fox, which contains {1 - novelty:.4f} of it." in shown[1]
+    assert "most novel first" in str(found._repr_html_()) and "Foxes" in str(found[0]._repr_html_())
     assert "Nothing to compare: the section has no content words." in shown[2]
     assert all(text.count("section ") for text in shown) and "section 1, pp. 1–2; body" in shown[1]
 
