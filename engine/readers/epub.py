@@ -14,7 +14,7 @@ from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import Archive, member_name
-from engine.readers.fields import split_names
+from engine.readers.fields import dated, split_names
 from engine.readers.html import add_page
 from engine.readers.markup import Element, local_name, parse_safely, words
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large
@@ -190,11 +190,9 @@ def _fields_of_book(package: Element) -> dict[str, MetadataValue]:
         is_author = said.get("role", "aut") in ("aut", "author", "")
         if (text := words(element)) and is_author and said.get("event") != "modification":
             found[kind].append(text)
-    year = next((match for date in found["date"] if (match := re.match(r"\d{4}", date))), None)
     fields: dict[str, MetadataValue] = {
         "authors": [name for creator in found["creator"] for name in split_names(creator)],
-        "date": next(iter(found["date"]), ""),
-        "year": int(year.group()) if year else None,
+        **dated(next(iter(found["date"]), "")),
         "identifier": next(iter(found["identifier"]), ""),
         "language": next(iter(found["language"]), ""),
         "publisher": next(iter(found["publisher"]), ""),

@@ -10,7 +10,7 @@ from lxml import etree
 from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import Blocks
-from engine.readers.fields import date_of_parts, iso_date
+from engine.readers.fields import iso_date
 from engine.readers.markup import Element, Grammar, HeadingMark, form_of, local_name, rendered, tex_text, words, write
 from engine.text.cleaning import one_line
 from engine.text.document import KIND, Document, MetadataValue, Scalar
@@ -220,7 +220,8 @@ def _metadata(whole: Element, meta: Element, journal: Element | None) -> dict[st
     for identifier in meta.iterfind("{*}article-id"):
         if (kind := _IDS.get(identifier.get("pub-id-type"))) is not None:
             fields[kind] = words(identifier)
-    dates = [_date_of(date) for date in meta.iterfind("{*}pub-date")]
+    found = meta.iterfind("{*}pub-date")
+    dates = [markup.date_of(one) or iso_date(one.get("iso-8601-date") or words(one)) for one in found]
     first = min(filter(None, dates), key=lambda date: (date[:4], -len(date), date), default="")
     fields |= {"date": first if len(first) > 4 else "", "year": int(first[:4]) if first else None}
     fields["keywords"] = [words(word) for word in meta.iterfind("{*}kwd-group//{*}kwd")]
@@ -236,12 +237,6 @@ def _authors(groups: Iterable[Element]) -> list[str]:
         if next(person.iterancestors("{*}contrib", "{*}collab"), None) is None
     ]
     return [name for name in map(person_name, people) if name]
-
-
-def _date_of(date: Element) -> str:
-    """An ISO date, as far as it is given; "" without a year."""
-    parts = [words(date.find(f"{{*}}{part}")) for part in ("year", "month", "day")]
-    return date_of_parts(*parts) or iso_date(date.get("iso-8601-date") or words(date))
 
 
 def person_name(person: Element) -> str:

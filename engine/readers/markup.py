@@ -16,6 +16,7 @@ from lxml import etree
 from engine.errors import DocumentError
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
+from engine.readers.fields import date_of_parts
 from engine.readers.left_out import DELETED, ELEMENTS, FILES, READINGS, REFERENCES
 from engine.text.cleaning import grouped, joined_lines, joined_words, one_line, raised
 from engine.text.headings import numeral
@@ -218,6 +219,11 @@ def signs(text: str, font: str) -> str:
 def words(element: Element | None) -> str:
     """All text under an element, on one line; "" for None."""
     return "" if element is None else one_line("".join(element.itertext(etree.Element)))
+
+
+def date_of(date: Element) -> str:
+    """An ISO date of parts, which are attributes in RFCs, and elements elsewhere; "" without a year."""
+    return date_of_parts(*(date.get(part) or words(date.find(f"{{*}}{part}")) for part in ("year", "month", "day")))
 
 
 def rendered(element: Element | None, grammar: Grammar) -> str:

@@ -16,6 +16,7 @@ from lxml import etree
 from engine.readers import left_out as reasons
 from engine.readers import markup
 from engine.readers.blocks import Blocks, several
+from engine.readers.fields import dated, iso_date
 from engine.readers.markup import Element, Grammar, HeadingMark, local_name, words, write
 from engine.text.cleaning import one_line, raised
 from engine.text.document import Document, MetadataValue, Unreadable
@@ -117,18 +118,17 @@ def _fields(text: str) -> Iterator[_Field]:
 
 def _metadata(fields: Iterable[_Field], values: dict[tuple[str, str], str]) -> dict[str, MetadataValue]:
     number = re.match(r"([A-Z]*)0*+(\d+?)\d?$", values.get(("PATN", "WKU"), "").strip())
-    date, filed = (_iso(values.get(("PATN", code), "")) for code in ("ISD", "APD"))
+    date, filed = (iso_date(values.get(("PATN", code), "")) for code in ("ISD", "APD"))
 
     def all_of(group: str, code: str) -> list[str | int | float | bool | None]:
         return [one_line(value) for at, name, value in fields if (at, name) == (group, code)]
 
     offices = zip(all_of("PRIR", "CNT"), all_of("PRIR", "APN"), strict=False)
     foreign = [f"{str(country)[:2]}{application}" for country, application in offices]
-    claimed = [_iso(str(day)) for group in ("PRIR", "RLAP") for day in all_of(group, "APD")]
+    claimed = [iso_date(str(day)) for group in ("PRIR", "RLAP") for day in all_of(group, "APD")]
     found: dict[str, MetadataValue] = {
         "number": f"US{number[1]}{number[2]}" if number else "",
-        "date": date,
-        "year": int(date[:4]) if date else None,
+        **dated(date),
         "filed": filed,
         "priority": [*foreign, *(f"US{number}" for number in all_of("RLAP", "APN"))],
         "priority_date": min(filter(None, (filed, *claimed)), default=""),
@@ -156,7 +156,6 @@ _CAPITAL = re.compile("(?<=[a-z])(?=[A-Z])")
 _CLAIMS = frozenset([*_TEXT["Claims"], *_TEXT["Amended claims"]])
 _NOTES = frozenset(["footnote", "fn"])
 _HEADED = ("H", "heading", "CLM-heading")
-_DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)$")
 _OF_ST96 = {  # names that are others in ST.36
     "patent-publication-identification": "document-id", "ip-office-code": "country", "publication-number": "doc-number",
     "patent-document-kind-code": "kind", "publication-date": "date",
@@ -429,14 +428,13 @@ def _name_of(party: Element) -> str:
 
 
 def _present(data: _Bibliography) -> dict[str, MetadataValue]:
-    date, filed, priorities = _iso(data.date()), _iso(data.filed()), data.priorities()
+    date, filed, priorities = iso_date(data.date()), iso_date(data.filed()), data.priorities()
     fields: dict[str, MetadataValue] = {
         "number": data.number(),
-        "date": date,
-        "year": int(date[:4]) if date else None,
+        **dated(date),
         "filed": filed,
         "priority": _distinct(number for number, _ in priorities),
-        "priority_date": min(filter(None, (filed, *(_iso(day) for _, day in priorities))), default=""),
+        "priority_date": min(filter(None, (filed, *(iso_date(day) for _, day in priorities))), default=""),
         "family": data.root.get("family-id") or "",  # of DOCDB: patents that claim the same applications
         "inventors": _distinct(data.inventors()),
         "assignees": _distinct(data.assignees()),
@@ -444,11 +442,6 @@ def _present(data: _Bibliography) -> dict[str, MetadataValue]:
         "cpc": _distinct(data.cpc()),
     }
     return {field: value for field, value in fields.items() if value}
-
-
-def _iso(date: str) -> str:
-    match = _DATE.match(date.strip())
-    return "-".join(match.groups()) if match else ""
 
 
 def _application(country: str, number: str) -> str:

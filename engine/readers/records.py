@@ -42,6 +42,10 @@ IDS = (
     "ecli", "url", "filename", "file_name", "key", "slug", "index", "idx", "id_",
 )  # fmt: skip
 _PAGE_FURNITURE = frozenset(["header", "footer", "page_number", "aside_text"])
+_KINDS = {  # of blocks, as MinerU names them
+    "PageNumber": "page_number", "Formula": "equation", "Picture": "image", "Page-header": "header",
+    "Page-footer": "footer",
+}  # fmt: skip
 _CELL_END, _ROW_END = re.compile(r"</t[dh]>(?=\s*<t[dh])"), re.compile("</tr>")
 _ID = re.compile(  # of a field beside those, but not one that many records share
     r"(?!.*(?:author|user|owner|journal|venue|source|court|company|parent|group|category|language)_?(?:u?id|Id)$)"
@@ -207,16 +211,17 @@ def of_block_list(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The fields of a document whose blocks are listed in order; the first one is the title if it is a heading."""
     from engine.readers.markup import tex_text  # most records hold no markup
 
-    blocks = [_of_dots(block) if "bbox" in block and "category" in block else block for block in blocks]
-    if odd := next((number for number, block in enumerate(blocks, 1) if not isinstance(block["type"], str)), 0):
+    kinds = [block.get("category") or block["type"] for block in blocks]
+    if odd := next((number for number, kind in enumerate(kinds, 1) if not isinstance(kind, str)), 0):
         raise DocumentError(f'the "type" of its block {odd} is no text')
+    blocks = [block if "page_idx" in block else _of_others(block) for block in blocks]
     sections: list[dict[str, Any]] = [{"text": ""}]
     title, furniture = "", []
-    for number, block in enumerate(_of_unstructured(block) if "element_id" in block else block for block in blocks):
+    for number, block in enumerate(blocks):
         text = str(block.get("text") or block.get("code_body") or "")
         if block["type"] in _PAGE_FURNITURE:
             furniture.append({"text": text})
-        elif block.get("text_level") and number and (title or block["type"] != "Title"):
+        elif block.get("text_level") and number and (title or block["type"] != "title"):
             sections.append({"heading": text, "level": block["text_level"], "text": ""})
         elif block.get("text_level"):
             title = text
@@ -234,26 +239,16 @@ def of_block_list(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if value}
 
 
-def _of_unstructured(element: Mapping[str, Any]) -> dict[str, Any]:
-    """An element of Unstructured as a block of MinerU."""
-    fields = element["metadata"] if isinstance(element.get("metadata"), dict) else {}
-    kind, depth = str(element["type"]), fields.get("category_depth")
-    rows = fields.get("text_as_html") if kind == "Table" else None
-    named = {"PageNumber": "page_number", "Formula": "equation"}.get(kind, kind.lower())
-    level = (depth + 1 if isinstance(depth, int) else 1) if kind == "Title" else None
-    return {"type": named, "text": "" if rows else element.get("text"), "table_body": rows, "text_level": level}
-
-
-def _of_dots(block: Mapping[str, Any]) -> dict[str, Any]:
-    """A block of dots.ocr, whose headings are those of Markdown, as one of MinerU."""
-    kind, text = str(block["category"]), str(block.get("text") or "")
-    marks = len(text) - len(text.lstrip("#"))
-    level = marks or (1 if kind == "Title" else 2) if kind in ("Title", "Section-header") else None
-    named = {"Picture": "image", "Formula": "equation", "Page-header": "header", "Page-footer": "footer"}.get(
-        kind, kind
-    )
-    rows = text if kind == "Table" else None
-    return {"type": named, "text": "" if rows else text.lstrip("# "), "table_body": rows, "text_level": level}
+def _of_others(block: Mapping[str, Any]) -> dict[str, Any]:
+    """A block of Unstructured, or of dots.ocr, whose headings are those of Markdown, as one of MinerU."""
+    fields = block["metadata"] if isinstance(block.get("metadata"), dict) else {}
+    kind, text, depth = str(block.get("category") or block["type"]), str(block.get("text") or ""), None
+    depth = fields.get("category_depth", len(text) - len(text.lstrip("#")) - 1)
+    rows = fields.get("text_as_html", text) if kind == "Table" else None
+    least = {"Title": 1, "Section-header": 2}.get(kind)
+    level = least and max(least, depth + 1 if isinstance(depth, int) else 1)
+    text = "" if rows else text.lstrip("# ") if "bbox" in block else text
+    return {"type": _KINDS.get(kind, kind.lower()), "text": text, "table_body": rows, "text_level": level}
 
 
 def text_of_turns(items: object) -> str:

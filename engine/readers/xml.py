@@ -20,7 +20,7 @@ from engine.errors import DocumentError
 from engine.readers import jats, markup, patents, tei
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, several
-from engine.readers.fields import date_of_parts, dated, iso_date
+from engine.readers.fields import dated, iso_date
 from engine.readers.markup import Element, Grammar, HeadingMark, all_text, local_name, parse_safely, words, write
 from engine.readers.records import of_bioc
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, too_large
@@ -83,7 +83,6 @@ _OF_THE_FRONT = frozenset([
     "metadata", "prodinfo",
 ])  # fmt: skip
 _LISTS = {"symbols": "ul", "numbers": "ol", "letters": "ol"}
-_PARTS = ("year", "month", "day")
 _ATOM = {
     "description": "summary", "abstract": "summary", "encoded": "content", "creator": "author", "pubDate": "published",
     "created": "published", "date": "published", "identifier": "id", "guid": "id",
@@ -503,7 +502,7 @@ def _is_numbered(element: Element) -> bool:
 def _metadata(root: Element) -> dict[str, MetadataValue]:
     """Fields that many formats name."""
     elements = markup.named(root, _DATE.match) or [*root.iter("{*}updated")]
-    values = ({**one.attrib, "": _date_of(one) or words(one)} for one in elements)
+    values = ({**one.attrib, "": markup.date_of(one) or words(one)} for one in elements)
     dates = [
         *filter(None, (iso_date(one.get("date") or one.get("Date") or one.get("ISO") or one[""]) for one in values))
     ]
@@ -541,11 +540,6 @@ def _person(author: Element) -> str:
         or next(filter(None, whole), "")
         or one_line(all_text(author))
     )
-
-
-def _date_of(date: Element) -> str:
-    """A date in parts, which are attributes in RFCs, and elements in PubMed."""
-    return date_of_parts(*(date.get(part) or words(date.find(f"{{*}}{part}")) for part in _PARTS))
 
 
 def _write_attributes(root: Element) -> None:

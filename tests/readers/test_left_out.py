@@ -122,6 +122,9 @@ _HOCR = "".join(
 _MARKER = {"children": [{"block_type": "Page", "children": [
     {"block_type": "PageHeader", "html": "<p>Head</p>"}, {"block_type": "SectionHeader", "html": "<h1>Silt</h1>"},
     {"block_type": "Text", "html": "<p>Old <math>\\frac{a}{b}</math></p>"}, {"block_type": "Figure"}]}]}  # fmt: skip
+_DOTS = [{"category": kind, "bbox": [1], "text": text} for kind, text in (
+    ("Text", "Head"), ("Page-header", "1"), ("Title", "# Silt"), ("Section-header", "## Aim"), ("Picture", None),
+    ("Text", "Old"))]  # fmt: skip
 _ELEMENTS = [{"type": kind, "element_id": kind, "text": text, "metadata": {"category_depth": "1", "text_as_html": rows}}
              for kind, text, rows in (
     ("Title", "Silt", "<h1>Silt</h1>"), ("Header", "Head", ""), ("NarrativeText", "Old", ""), ("Table", "1 2",
@@ -136,11 +139,12 @@ _ELEMENTS = [{"type": kind, "element_id": kind, "text": text, "metadata": {"cate
         ("a.html", _HOCR, "Old water judges. Two.", 2, {}),
         ("a.json", json.dumps(_MARKER), "Silt Old a/b", 0, {"running_heads": 1, "figures": 1}),
         ("a.json", json.dumps(_ELEMENTS), "Silt Old 1 | 2", 0, {"running_heads": 1}),
+        ("a.json", json.dumps(_DOTS), "Silt Head Aim Old", 0, {"running_heads": 1, "figures": 1}),
         ("a.jsonl", json.dumps({"id": "a", "text": "One.\nTwo.", "attributes": {"pdf_page_numbers": [[0, 5, 1],
          [5, 9, 2]]}}),
          "One. Two.", 2, {}),
     ],
-    ids=["alto", "page", "hocr", "marker", "unstructured", "olmocr"],
+    ids=["alto", "page", "hocr", "marker", "unstructured", "dots", "olmocr"],
 )  # fmt: skip
 def test_what_programs_recognise_on_pages_is_one_document(
     name: str, data: str, text: str, n_pages: int, left_out: dict[str, int]
