@@ -506,7 +506,7 @@ _MOST_JOINED = 1_000  # characters
 _CLOSING = ",.;:)]"
 _READING, _READING_SIZE = re.compile("[\u3041-\u30ff\u3105-\u312f\\s]+"), 0.65  # times the type below
 _MAX_BASES = 20
-_MIN_RISING, _SHARE_RISING = 4, 0.8  # of the lines of a page
+_MIN_RISING, _SHARE_RISING, _WORDS_OF_PROSE = 8, 0.2, 4  # lines of a page, share of them, words of each
 
 
 def rejoined(lines: Iterable[Line]) -> list[Line]:
@@ -566,12 +566,28 @@ def readings_of(lines: Sequence[Line]) -> set[int]:
 
 
 def top_first(lines: list[Line]) -> list[Line]:
-    """The lines of a page by height, if the content stream has them from the bottom to the top, or in one column."""
-    n_rising = sum(0 < line.y - before.y < 3 * line.size for before, line in pairwise(lines))
-    is_rising = n_rising >= _MIN_RISING and n_rising >= _SHARE_RISING * (len(lines) - 1)
+    """The lines of a page by columns and heights, where the content stream has them in no order; else as they are."""
+    prose = [line for line in lines if len(line.text.split()) >= _WORDS_OF_PROSE]  # labels of figures have any order
+    n_rising = sum(_is_over(line, before) and line.y - before.y > 0.6 * line.size for before, line in pairwise(prose))
     by_height = sorted(lines, key=lambda line: -line.y)
     is_stack = all(
-        above.y - line.y > 0.6 * min(above.size, line.size) and above.left < line.right and line.left < above.right
+        above.y - line.y > 0.6 * min(above.size, line.size) and _is_over(above, line)
         for above, line in pairwise(by_height)
     )
-    return by_height if is_rising or is_stack else lines
+    if not is_stack and n_rising < max(_MIN_RISING, _SHARE_RISING * len(prose)):
+        return lines
+    starts = column_starts(lines) if lines else []
+    ordered: list[Line] = []
+    columns: list[list[Line]] = [[] for _ in starts]
+    for line in by_height:
+        column = bisect_right(starts, line.left + _SAME_COLUMN) - 1
+        if _is_wide(line, column, starts):
+            ordered += [*(one for side in columns for one in side), line]
+            columns = [[] for _ in starts]
+        else:
+            columns[column].append(line)
+    return [*ordered, *(one for side in columns for one in side)]
+
+
+def _is_over(above: Line, line: Line) -> bool:
+    return above.left < line.right and line.left < above.right

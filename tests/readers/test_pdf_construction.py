@@ -234,6 +234,14 @@ def test_the_lines_of_a_column_are_read_from_the_top(make_pdf: MakePdf, order: S
     assert read(make_pdf([[lines[at] for at in order]]), "a", "a.pdf").text == " ".join(prose(1))
 
 
+@pytest.mark.parametrize("step", [-1, 33])
+def test_columns_whose_lines_are_in_no_order_are_read_by_their_places(make_pdf: MakePdf, step: int) -> None:
+    columns = [prose(seed, 20) for seed in (1, 2)]
+    lines = [*printed(columns[0], 40, 700, size=8), *printed(columns[1], 310, 700, size=8)]
+    text = read(make_pdf([[lines[at * step % 40] for at in range(40)]]), "a", "a.pdf").text
+    assert " ".join(text.split()) == " ".join([*columns[0], *columns[1]])
+
+
 def set_in(matrix: bytes, rows: list[str], first: int, drop: int) -> bytes:
     """Lines of a content stream."""
     places = [(matrix, first - drop * at, row.encode()) for at, row in enumerate(rows)]
