@@ -13,6 +13,7 @@ import lxml.html
 import pytest
 from click.testing import CliRunner, Result
 
+import longmatch
 from engine.errors import BudgetExceeded
 from indexer.cli import main, terminal
 from tests.commands import run, succeed
@@ -280,6 +281,19 @@ def test_weights_and_skipped_kinds_change_the_parts(files: Path, bert_folder: Pa
     assert (used["weights"], used["skip"]) == ({"on the river": 0.0}, ["appendix"])
     wrong = run("compare", *command, "--weight", "on the dog=2")
     assert wrong.exit_code == 1 and "no section of" in wrong.stderr and "named 'on the dog'" in wrong.stderr
+
+
+def test_json_holds_the_whole_results_of_python(files: Path, compared_index: Path) -> None:
+    queries = [files / "a.md", files / "b.md"]
+    shown = succeed("query", compared_index, *queries, "--sections", "1", "--format", "json").stdout
+    written = check(json.loads(shown))["results"]
+    with longmatch.open(compared_index) as index:
+        expected = [result.to_dict(n_pairs=1) for result in index.search(queries)]
+    for result in (*written, *expected):
+        del result["seconds"], result["provenance"]["time"]
+    assert written == expected
+    parts = [part["kind"] for result in written for hit in result["hits"] for part in hit["parts"]]
+    assert set(parts) == {"section_pair", "rest"}
 
 
 @pytest.mark.slow

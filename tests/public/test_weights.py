@@ -155,18 +155,6 @@ def papers(tmp_path: Path) -> longmatch.Index:
     return longmatch.build(tmp_path / "x.lm", made, encode="none", progress=False)
 
 
-def test_references_of_a_query_take_no_part_in_the_score(papers: longmatch.Index) -> None:
-    query = paper("draft", BODY, CITED)
-    before = {hit.doc_id: hit for hit in papers.search(query)}
-    after = {hit.doc_id: hit for hit in papers.search(query, skip="references")}
-    assert before["cites the same"].score > 0.1
-    assert "cites the same" not in after or after["cites the same"].score < before["cites the same"].score / 4
-    assert after["says the same"].score > before["says the same"].score
-    for hit in after.values():
-        assert sum(pair.contribution for pair in hit.pairs) == pytest.approx(hit.score, abs=1e-5)
-        assert all(pair.query_section == 0 for pair in hit.pairs)
-
-
 def test_pairs_with_references_come_after_those_of_the_body(papers: longmatch.Index) -> None:
     result = papers.search(paper("draft", BODY + " " + OTHER, CITED))
     (hit,) = [hit for hit in result if hit.doc_id == "cites the same"]

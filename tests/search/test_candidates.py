@@ -263,12 +263,6 @@ def test_best_by_document_equals_a_loop(seed: int, n_results: int, length: int) 
     assert found.documents.shape == (3, length)
 
 
-def test_positions_below_zero_are_ignored() -> None:
-    found = best_by_document(np.array([[-1, 7]]), np.array([[0.9, -0.5]], np.float32), 2)
-    assert found.documents.tolist() == [[7, -1]]
-    assert found.similarities.tolist() == [[-0.5, -np.inf]]
-
-
 @given(st.integers(0, 10_000), st.integers(0, 40), st.integers(1, 8))
 def test_first_places_equal_a_loop(seed: int, n_results: int, length: int) -> None:
     documents = np.random.default_rng(seed).integers(-1, 9, (3, n_results))
