@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -153,27 +153,10 @@ class _Body(Directive):  # type: ignore[misc]
         return line
 
 
-class _Author(_Body):
-    """A directive that names the author of a part; it is metadata."""
-
-    def nodes(self, argument: str, options: list[str]) -> list[Any]:
-        return [nodes.author(argument, argument)]
-
-
-class _Raw(_Body):
-    """A directive whose body is in another notation; it is counted."""
-
-    has_short_argument = True
-
-    def nodes(self, argument: str, options: list[str]) -> list[Any]:
-        return [nodes.raw("", "\n".join(self.content), format=argument)]
-
-
-class _File(_Body):
-    """A directive that stands for another file; it is counted."""
-
-    def nodes(self, argument: str, options: list[str]) -> list[Any]:
-        return [nodes.raw(format=OTHER_FILE)]
+def _as_node(node_of: Callable[[_Body, str], nodes.Node], *, has_short_argument: bool = False) -> type[Directive]:
+    """A directive for which one node stands, made of the directive and its argument."""
+    made = {"nodes": lambda self, argument, _: [node_of(self, argument)], "has_short_argument": has_short_argument}
+    return type("AsNode", (_Body,), made)
 
 
 class _Literal(_Body):
@@ -229,10 +212,12 @@ def _captions(options: list[str]) -> list[Any]:
 _KNOWN: dict[str, type[Directive]] = {
     **dict.fromkeys(_LITERAL, _Literal),
     **dict.fromkeys(_WITHOUT_TEXT, _Body),
-    "raw": _Raw,
-    **dict.fromkeys(["sectionauthor", "codeauthor", "moduleauthor"], _Author),
+    "raw": _as_node(lambda own, name: nodes.raw("", "\n".join(own.content), format=name), has_short_argument=True),
+    **dict.fromkeys(
+        ["sectionauthor", "codeauthor", "moduleauthor"], _as_node(lambda _, name: nodes.author(name, name))
+    ),
     "csv-table": _Csv,
-    **dict.fromkeys(["include", "literalinclude"], _File),
+    **dict.fromkeys(["include", "literalinclude"], _as_node(lambda *_: nodes.raw(format=OTHER_FILE))),
     "class": _Unknown,  # in Sphinx it describes a class; docutils would drop the argument
     "toctree": _Toctree,
 }
