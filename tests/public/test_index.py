@@ -216,9 +216,7 @@ def test_an_index_has_a_length_and_contains_its_doc_ids(index: longmatch.Index) 
 
 
 def test_documents_without_vectors_are_counted(tmp_path: Path) -> None:
-    with longmatch.build(tmp_path / "x.lm", RECORDS, encode="none") as index:
-        index.add([{"id": "owl", "text": "An owl."}], encode="none")
-    with longmatch.build(tmp_path / "y.lm", RECORDS, encoder=FakeEncoder()) as index:
+    with longmatch.build(tmp_path / "x.lm", RECORDS, encoder=FakeEncoder()) as index:
         index.add([{"id": "owl", "text": "An owl."}], encode="none")
         assert "4 documents, 1 without vectors yet, fake" in repr(index)
 

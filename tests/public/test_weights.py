@@ -16,7 +16,7 @@ from engine.search.request import Request
 from engine.text.document import Document
 from engine.views import Result
 from engine.words.segmenter import segmenter_of
-from tests.fakes import make_corpus
+from tests.fakes import make_corpus, make_document
 from tests.strict_schema import check
 from tests.text.test_headings import BODY, CITED
 
@@ -86,6 +86,18 @@ def test_equal_weights_change_nothing_but_rounding(index: Index, corpus: list[Do
         index.search(corpus[3], Request(k=60, weights=dict.fromkeys(NAMES, 3))),
     )
     assert {hit.doc_id: hit.score for hit in tripled} == pytest.approx({hit.doc_id: hit.score for hit in plain})
+
+
+def test_a_weight_of_2_counts_a_section_as_if_it_were_there_twice(index: Index, corpus: list[Document]) -> None:
+    one, other = ((name, corpus[at].text[:400]) for name, at in (("part one", 3), ("part two", 7)))
+    by_vectors = longmatch.Scoring(word_weight=0, pair_weight=0)
+    weighted, twice = (
+        index.search(make_document("draft", sections), Request(k=60, scoring=by_vectors, weights=weights))
+        for sections, weights in (([one, other], {"part one": 2.0}), ([one, one, other], {}))
+    )
+    scores = {hit.doc_id: hit.score for hit in twice}
+    assert len(scores) > 9
+    assert {hit.doc_id: hit.score for hit in weighted} == pytest.approx(scores, abs=1e-6)
 
 
 def test_a_large_weight_ranks_by_its_section(words: longmatch.Index) -> None:
