@@ -235,7 +235,7 @@ class Result(Sequence[Hit]):
         source = f" from {cut_short(self.query.source)!r}" if self.query.source else ""
         counts = f"{len(self.hits)} of {self.n_found:,} hits"
         if self.sections is not None:
-            counts = f"{len(self.sections)} sections"
+            counts = f"{len(self.sections)} section{'s' * (len(self.sections) != 1)}"
         return f"Result({cut_short(self.query.title)!r}{source}, {counts}, {self.status.value})"
 
 

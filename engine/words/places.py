@@ -27,6 +27,8 @@ from engine.words.wording import hollow_phrases
 
 _PHRASE = re.compile(r"(?<=[\u0e00-\u0eff])\s+(?=[\u0e00-\u0eff])")
 _CLAUSE = re.compile(r";\s+")  # of claims and statutes
+_INITIALS = re.compile(r"\b(?:[^\W\d_]\.){2,4}\s\Z")  # "filed by Shri K.A. Swami" is one sentence
+_MOST_INITIALS = 9  # characters
 _LONG_SENTENCE, _LEAST_PHRASE = 400, 30  # characters
 PAIR = 1 << 32  # added to the hash of a pair of words, since words and pairs are hashed separately
 _PLACE_BITS = 30  # of a number that sorts occurrences by key, and those of one key by place
@@ -220,6 +222,7 @@ def phrase_starts(text: str, starts: list[int]) -> list[int]:
     """Starts of sentences, of clauses of long ones, and of phrases of Thai and Lao, whose sentences end in a blank."""
     phrases: list[int] = []
     is_ascii = text.isascii()
+    starts = [at for at in starts if not _INITIALS.search(text, max(0, at - _MOST_INITIALS), at)]
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
         phrases.append(start)
         is_long = stop - start > _LONG_SENTENCE

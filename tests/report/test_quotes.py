@@ -329,6 +329,13 @@ def test_a_long_claim_is_quoted_by_clause_and_a_sentence_around_its_marks() -> N
         assert "[heron waits]" in query.marked("[", "]")
 
 
+@pytest.mark.parametrize("name", ["K.A. Swami", "J.R.R.\nSwami", "U.P. Public Services"])
+def test_initials_end_no_sentence_that_is_quoted(name: str) -> None:
+    sentence = f"The petition about the weir was filed by {name} in Bhopal."
+    for quote in quotes_of(f"It rains. {sentence} It rains.", f"Fog again. {sentence} More fog.")[0]:
+        assert quote.text == " ".join(sentence.split())
+
+
 @pytest.fixture
 def index(tmp_path: Path) -> Index:
     bodies = ["Foxes cross the river at night", "Houses are built of red stone", "Ships sail over the wide sea"]
