@@ -72,7 +72,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
     assert (n_lines(files) <= max_lines, len(files) <= max_files) == (True, True), (n_lines(files), len(files))
 
 
-@pytest.mark.parametrize(("benchmarks", "max_lines"), [(False, 39_830), (True, 6_000)], ids=["product", "benchmarks"])
+@pytest.mark.parametrize(("benchmarks", "max_lines"), [(False, 39_800), (True, 6_000)], ids=["product", "benchmarks"])
 def test_the_tests_stay_within_their_budget(benchmarks: bool, max_lines: int) -> None:
     assert n_lines(files_of_tests(benchmarks=benchmarks)) <= max_lines
 

@@ -110,10 +110,6 @@ def test_other_settings_and_tokens_are_left_to_transformers(take: Take, file: st
     assert read_tokenizer(folder, BERT) is None
 
 
-def _swapped(own: Any) -> Any:  # noqa: ANN401
-    return {**own, "cls": own["sep"], "sep": own["cls"]}
-
-
 @pytest.mark.parametrize(
     ("entry", "change"),
     [
@@ -122,7 +118,7 @@ def _swapped(own: Any) -> Any:  # noqa: ANN401
         ("added_tokens", lambda own: [*own, {**own[0], "id": 20, "content": "fox"}]),
         ("model", lambda own: {**own, "continuing_subword_prefix": "@@"}),
         ("post_processor", lambda _: None),
-        ("post_processor", _swapped),
+        ("post_processor", lambda own: {**own, "cls": own["sep"], "sep": own["cls"]}),
     ],
 )
 def test_another_tokenizer_is_left_to_transformers(take: Take, entry: str, change: Callable[[Any], Any]) -> None:

@@ -168,12 +168,6 @@ def by_hand(vectors: Vectors, owners: NDArray[np.int64], documents: list[int], l
     return lists
 
 
-def assert_exact(found: RankedLists, vectors: Vectors, owners: NDArray[np.int64]) -> None:
-    for query, documents, similarities in zip(QUERIES, found.documents, found.similarities, strict=True):
-        expected = [max(float(query @ vector) for vector in vectors[owners == one]) for one in documents]
-        np.testing.assert_allclose(similarities, expected, atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("n_each", "depth", "hidden", "is_coded"),
     [(6, 1, 0, False), (6, 4, 0, False), (6, 300, 0, False), (6, 4, 20, False), (1, 200, 0, True)],
@@ -186,7 +180,9 @@ def test_lists_equal_a_loop_over_all_chunks(n_each: int, depth: int, hidden: int
     index.hidden[:hidden], index.is_coded = True, is_coded
     found = document_lists(index, QUERIES, 11)
     assert found.documents.tolist() == by_hand(vectors, owners, list(range(hidden, n_documents)), 11)
-    assert_exact(found, vectors, owners)
+    for query, documents, similarities in zip(QUERIES, found.documents, found.similarities, strict=True):
+        expected = [max(float(query @ vector) for vector in vectors[owners == one]) for one in documents]
+        np.testing.assert_allclose(similarities, expected, atol=1e-6)
 
 
 def test_fewer_documents_than_a_list_is_long_leave_it_unfilled() -> None:

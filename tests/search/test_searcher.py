@@ -330,17 +330,12 @@ def test_passages_of_boilerplate_contribute_exactly_nothing(tmp_path: Path, fact
 def test_nothing_in_common_finds_nothing(tmp_path: Path) -> None:
     encoder = FakeEncoder(width=2)
     build(tmp_path / "x.lm", [make_document("a", "word")], encoder=encoder)
-    vector = stored_vector(tmp_path / "x.lm")
     with Index.open(tmp_path / "x.lm", encoder=encoder) as index:
+        vector = index.snapshot.chunk_vectors(np.array([0]))[0]
         query = index.stored_query("a")
         against = replace(query.vectors, chunks=-vector, document=-query.vectors.document)
         result = Searcher(index.snapshot, CHUNKS).search(Query(query.document, against))
     assert (result.hits, result.n_found, result.n_searched) == ((), 0, 1)
-
-
-def stored_vector(folder: Path) -> Vectors:
-    with IndexSnapshot(folder) as snapshot:
-        return snapshot.chunk_vectors(np.array([0]))[0]
 
 
 def test_an_index_of_one_document_or_none_finds_what_is_there(tmp_path: Path, corpus: list[Document]) -> None:

@@ -29,16 +29,12 @@ from tests.store.written import ENCODER, commit
 
 
 def test_a_written_file_matches_its_checksum_and_a_missing_one_is_damage(tmp_path: Path) -> None:
-    written = write_durably(tmp_path / "a", _abc)
+    written = write_durably(tmp_path / "a", lambda path: path.write_bytes(b"abc"))
     assert (tmp_path / "a").read_bytes() == b"abc"
     assert written == checksum(tmp_path / "a") == Checksum(3, "06b05ab6733a618578af5f94892f3950")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
     with pytest.raises(IndexDamaged, match=r"gone cannot be read \(No such file or directory\); repair it"):
         check_file(tmp_path / "gone", Checksum(3, "0" * 32))
-
-
-def _abc(path: Path) -> None:
-    path.write_bytes(b"abc")
 
 
 def _half(path: Path) -> None:

@@ -152,17 +152,12 @@ def test_the_block_loss_starts_at_the_logarithm_of_the_candidates(make: Make, va
         assert fmean(losses) == pytest.approx(math.log(*candidates), abs=0.25)
 
 
-def blocks_of(task: SmithPretraining, batch: SmithBatch) -> list[Tensor]:
-    """h of each document's blocks, (n, H)."""
-    return list(task.module.encoder.blocks(batch.words.ids, batch.mask)[1].split(batch.n_blocks))
-
-
 def block_loss_by_hand(task: SmithPretraining, batch: SmithBatch) -> float:
     """Eq. 4 to 6 of the paper, a hidden block at a time."""
     module = task.module
     document_encoder = module.encoder.document
     assert document_encoder is not None
-    truth = blocks_of(task, batch)
+    truth = task.module.encoder.blocks(batch.words.ids, batch.mask)[1].split(batch.n_blocks)
     hidden = [(int(document), int(block)) for document, block in batch.hidden]
     pool = [
         truth[document][block] if block < len(truth[document]) else module.encoder.padding_block()
