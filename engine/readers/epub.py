@@ -124,12 +124,14 @@ def _contents_pages(package: Element, folder: str, archive: Archive) -> Iterator
 
 _LINK = re.compile(rb"""<a\b[^<>]*\bhref\s*=\s*["'](?![#:/]|\w+:)[^<>]*>(.*?)</a>""", re.DOTALL)
 _BESIDE_TEXT = re.compile(rb"<(head|h[1-6]|style|script)\b.*?</\1\s*>|<[^<>]*>|[\s\d.]+", re.DOTALL)
-_LEAST_LINKS, _SHARE_OF_LINKS = 2, 0.9
+_LEAST_LINKS, _SHARE_OF_LINKS, _MOST_BYTES_OF_LINE = 2, 0.9, 800
 
 
 def _is_contents(page: bytes) -> bool:
     """Whether nearly all letters of a page are those of links to other pages of the book."""
     links = _LINK.findall(page)
+    if len(links) * _MOST_BYTES_OF_LINE < len(page):
+        return False
     n_letters, n_linked = (len(_BESIDE_TEXT.sub(b"", text)) for text in (page, b" ".join(links)))
     return len(links) >= _LEAST_LINKS and n_linked >= _SHARE_OF_LINKS * n_letters > 0
 

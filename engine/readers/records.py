@@ -378,7 +378,7 @@ def _unwrapped(value: object) -> object:
     """
     if isinstance(value, str) and value.lstrip().startswith("&lt;") and "&lt;/" in value:
         return html.unescape(value)
-    if isinstance(value, str) and "\n" not in value and len(_LITERAL_BREAK.findall(value)) > 1:  # escaped twice
+    if isinstance(value, str) and "\\n" in value and "\n" not in value and len(_LITERAL_BREAK.findall(value)) > 1:
         return _LITERAL_BREAK.sub("\n", value)
     if isinstance(value, list) and value and all(isinstance(one, dict) and "value" in one for one in value):
         if any(not _OF_TURN.isdisjoint(one) for one in value):
