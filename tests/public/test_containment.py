@@ -18,6 +18,7 @@ from engine.text.document import Document
 from engine.text.segmentation import Span
 from engine.words.apart import title_span
 from engine.words.segmenter import segmenter_of
+from indexer.building.builder import build
 from tests.fakes import FakeEncoder, few_first_vectors, make_corpus, make_document
 from tests.strict_schema import check
 
@@ -127,10 +128,13 @@ def test_words_follow_the_equation(tmp_path: Path) -> None:
         )
 
 
-def test_containment_is_exact_under_an_approximate_index(index: Index, corpus: list[Document]) -> None:
-    result = index.search(corpus[3], Request(k=5, mode="containment", with_itself=True))
-    assert result.status is Status.CERTIFIED
-    exact = index.search(corpus[3], Request(k=5, mode="containment", exact=True, with_itself=True))
+def test_containment_is_exact_under_an_approximate_index(tmp_path: Path) -> None:
+    build(tmp_path / "x.lm", CORPUS, encoder=FakeEncoder(), factory="IVF4,Flat", recall_floor=0.0)
+    with Index.open(tmp_path / "x.lm", encoder=FakeEncoder()) as index:
+        assert index.search(QUERY, Request(k=5)).status is Status.ESTIMATED
+        result = index.search(QUERY, Request(k=5, mode="containment"))
+        exact = index.search(QUERY, Request(k=5, mode="containment", exact=True))
+    assert result.status is Status.CERTIFIED and result.n_found == exact.n_found
     assert [(hit.doc_id, hit.score) for hit in result] == [(hit.doc_id, hit.score) for hit in exact]
     for hit in result:
         assert sum(hit.breakdown.components.values()) == pytest.approx(hit.score, abs=1e-6)
