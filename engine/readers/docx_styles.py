@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from lxml import etree
 
 from engine.readers.markup import MAX_DEPTH
 from engine.text.cleaning import grouped, one_line
@@ -122,21 +124,15 @@ class Styles:
 
 def _meaning(element: _Element) -> str | None:
     """What the type of a run or a style itself means; None where nothing is given."""
-    properties = element.find(qn("rPr"))
-    meaning = None
-    for part in properties if properties is not None else ():
-        value = part.get(qn("val"), "true") if isinstance(part.tag, str) else ""
-        name = part.tag.rpartition("}")[2] if isinstance(part.tag, str) else ""
-        if name in ("vanish", "strike", "dstrike"):
-            is_on = value not in ("0", "false", "off")
-            if is_on:
-                return "hidden" if name == "vanish" else "deleted"
-            meaning = meaning or ""
-        elif name == "vertAlign":
-            meaning = "raised" if value == "superscript" else ""
-        elif name == "position" and value.isdecimal() and value != "0":
-            meaning = meaning or "raised"
-    return meaning
+    if element.find(qn("rPr")) is None:
+        return None
+    hidden, *struck = (is_on(element, f"rPr/{name}") for name in ("vanish", "strike", "dstrike"))
+    align, position = value_of(element, "rPr/vertAlign"), value_of(element, "rPr/position") or ""
+    if hidden or any(struck):
+        return "hidden" if hidden else "deleted"
+    if align == "superscript" or (position.isdecimal() and position != "0"):
+        return "raised"
+    return None if align is None and {hidden, *struck} == {None} else ""
 
 
 def outline_level(element: _Element) -> int | None:
@@ -302,69 +298,36 @@ def equation_text(equation: _Element) -> str:
 
 
 def _math_text(node: _Element, depth: int) -> str:
-    if not isinstance(node.tag, str) or node.tag in _NOT_IN_EQUATION or node.tag.endswith("Pr"):
+    """The text of a part; a form shows the first of its parts of each name, and all of "e"."""
+    name = node.tag.rpartition("}")[2]
+    if node.tag in _NOT_IN_EQUATION or name.endswith("Pr"):
         return ""
     if node.tag == f"{_M}t":
         return node.text or ""
     if depth > MAX_DEPTH:
         return "".join(one.text or "" for one in node.iter(f"{_M}t"))
-    write = _WRITERS.get(node.tag.rpartition("}")[2])
-    return write(node, depth + 1) if write else "".join(_math_text(child, depth + 1) for child in node)
+    texts = [(etree.QName(one).localname, _math_text(one, depth + 1)) for one in node.iterchildren(etree.Element)]
+    if name in _BORDERS:
+        return _BORDERS[name].join(text.strip() for part, text in texts if not part.endswith("Pr"))
+    if name not in _FORMS:
+        return "".join(text for _, text in texts)
+    shown: defaultdict[str, str] = defaultdict(
+        str, begChr="(", endChr=")", sepChr="|", chr="∫" if name == "nary" else "\u0302"
+    )
+    for given in node.iterfind(f"{_M}{name}Pr/{_M}*[@{_M}val]"):
+        shown[etree.QName(given).localname] = given.get(f"{_M}val")
+    shown |= {part: text.strip() for part, text in reversed(texts)}
+    shown["e"] = shown["sepChr"].join(text.strip() for part, text in texts if part == "e")
+    shown["argument"] = shown["e"] if shown["e"].startswith("(") else f" {shown['e']}"
+    for part, mark in _GROUPED.items():
+        shown[part] = shown[part] and f"{mark}{grouped(shown[part])}"
+    return _FORMS[name].format_map(shown)
 
 
-def _child(node: _Element, name: str, depth: int) -> str:
-    child = node.find(f"{_M}{name}")
-    return _math_text(child, depth).strip() if child is not None else ""
-
-
-def _children(node: _Element, name: str, depth: int) -> list[str]:
-    return [_math_text(child, depth).strip() for child in node.iterchildren(f"{_M}{name}")]
-
-
-def _property(node: _Element, properties: str, name: str, default: str) -> str:
-    """The value of a property; `default` where it is not given."""
-    found = node.find(f"{_M}{properties}/{_M}{name}")
-    value = found.get(f"{_M}val") if found is not None else None
-    return default if value is None else str(value)
-
-
-def _limits(node: _Element, depth: int) -> str:
-    below, above = _child(node, "sub", depth), _child(node, "sup", depth)
-    return (f"_{grouped(below)}" if below else "") + (f"^{grouped(above)}" if above else "")
-
-
-def _scripts(node: _Element, depth: int) -> str:
-    scripts, base = _limits(node, depth), _child(node, "e", depth)
-    return scripts + base if node.tag == f"{_M}sPre" else base + scripts
-
-
-def _delimited(node: _Element, depth: int) -> str:
-    separator = _property(node, "dPr", "sepChr", "|")
-    inner = separator.join(_children(node, "e", depth))
-    return f"{_property(node, 'dPr', 'begChr', '(')}{inner}{_property(node, 'dPr', 'endChr', ')')}"
-
-
-def _function(node: _Element, depth: int) -> str:
-    argument = _child(node, "e", depth)
-    space = "" if argument.startswith("(") else " "
-    return f"{_child(node, 'fName', depth)}{space}{argument}"
-
-
-def _limit(node: _Element, depth: int) -> str:
-    mark = "_" if node.tag == f"{_M}limLow" else "^"
-    return f"{_child(node, 'e', depth)}{mark}{grouped(_child(node, 'lim', depth))}"
-
-
-_WRITERS: Mapping[str, Callable[[_Element, int], str]] = {
-    **dict.fromkeys(["sSup", "sSub", "sSubSup", "sPre"], _scripts), "d": _delimited, "func": _function,
-    "nary": lambda node, depth: (
-        f"{_property(node, 'naryPr', 'chr', '∫')}{_limits(node, depth)} {_child(node, 'e', depth)}"
-    ),
-    "limLow": _limit, "limUpp": _limit,
-    "f": lambda node, depth: f"{grouped(_child(node, 'num', depth))}/{grouped(_child(node, 'den', depth))}",
-    "rad": lambda node, depth: f"{_child(node, 'deg', depth)}√({_child(node, 'e', depth)})",
-    "m": lambda node, depth: "; ".join(", ".join(_children(row, "e", depth)) for row in node.iterchildren(f"{_M}mr")),
-    "eqArr": lambda node, depth: "; ".join(_children(node, "e", depth)),
-    "acc": lambda node, depth: _child(node, "e", depth) + _property(node, "accPr", "chr", "\u0302"),
-    "oMathPara": lambda node, depth: " ".join(_math_text(child, depth) for child in node),
+_GROUPED = {"sub": "_", "sup": "^", "lim": "", "num": "", "den": ""}
+_BORDERS = {"m": "; ", "mr": ", ", "eqArr": "; ", "oMathPara": " "}
+_FORMS = {
+    **dict.fromkeys(["sSup", "sSub", "sSubSup"], "{e}{sub}{sup}"), "sPre": "{sub}{sup}{e}",
+    "nary": "{chr}{sub}{sup} {e}", "d": "{begChr}{e}{endChr}", "func": "{fName}{argument}", "acc": "{e}{chr}",
+    "limLow": "{e}_{lim}", "limUpp": "{e}^{lim}", "f": "{num}/{den}", "rad": "{deg}√({e})",
 }  # fmt: skip
