@@ -64,7 +64,7 @@ def module_name(file: Path) -> str:
 
 @pytest.mark.parametrize(
     ("packages", "max_lines", "max_files"),
-    [(PRODUCT, 54_490, 190), (("benchmarks",), 12_000, 73)],
+    [(PRODUCT, 54_520, 190), (("benchmarks",), 12_000, 73)],
     ids=["product", "benchmarks"],
 )
 def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: int, max_files: int) -> None:
@@ -72,7 +72,7 @@ def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: 
     assert (n_lines(files) <= max_lines, len(files) <= max_files) == (True, True), (n_lines(files), len(files))
 
 
-@pytest.mark.parametrize(("benchmarks", "max_lines"), [(False, 39_800), (True, 6_000)], ids=["product", "benchmarks"])
+@pytest.mark.parametrize(("benchmarks", "max_lines"), [(False, 39_820), (True, 6_000)], ids=["product", "benchmarks"])
 def test_the_tests_stay_within_their_budget(benchmarks: bool, max_lines: int) -> None:
     assert n_lines(files_of_tests(benchmarks=benchmarks)) <= max_lines
 

@@ -39,7 +39,7 @@ from indexer.cli.output import (
     write_output,
     written_option,
 )
-from indexer.cli.terminal import PairsProgress, log
+from indexer.cli.terminal import PairsProgress, log, waiting
 
 if TYPE_CHECKING:
     from engine.index import Index
@@ -91,11 +91,12 @@ def compare(
     # Imported here, so that a usage error does not load the encoder.
     from engine.comparison import compare_alone
 
-    if index is None:
-        result = compare_alone(read[0], read[1], encoder, request, device=device)
-    else:
-        with opened_index(index, device) as opened:
-            result = opened.compare(read[0], doc_id if doc_id is not None else read[1], request)
+    with waiting("comparing"):
+        if index is None:
+            result = compare_alone(read[0], read[1], encoder, request, device=device)
+        else:
+            with opened_index(index, device) as opened:
+                result = opened.compare(read[0], doc_id if doc_id is not None else read[1], request)
     if shown.changes:
         _print_changes(result, shown)
         return
@@ -207,7 +208,9 @@ def chart(
         raise click.UsageError("a chart has documents as columns; use --mode similar or containment")
     read = None if document is None else read_each([document], reading)[0]
     with opened_index(index, device) as opened:
-        _write(_chart(opened, read, doc_id, wanted), wanted.by, shown.form, shown.output)
+        with waiting("searching"):
+            chart = _chart(opened, read, doc_id, wanted)
+        _write(chart, wanted.by, shown.form, shown.output)
 
 
 def _chart(index: Index, read: Document | None, doc_id: str | None, wanted: _Wanted) -> Chart:

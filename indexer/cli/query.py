@@ -34,7 +34,7 @@ from indexer.cli.output import (
     pairs_option,
     written_option,
 )
-from indexer.cli.terminal import log
+from indexer.cli.terminal import log, waiting
 
 if TYPE_CHECKING:
     from engine.index import Index
@@ -129,7 +129,8 @@ def query(
                         log(left_out_note(together.results[0].query, together.copies))
                     print_joint(together, shown)
             else:
-                answers = [_answer(opened, query, request) for query in queries.read(reader)]
+                with waiting("searching"):
+                    answers = [_answer(opened, query, request) for query in queries.read(reader)]
     if answers:
         from indexer.cli.formats import no_hits_notes, print_answers
 

@@ -77,6 +77,26 @@ def log(line: str) -> None:
     click.echo(safe(line), err=True)
 
 
+_PATIENCE_SECONDS = 1.0
+
+
+@contextmanager
+def waiting(note: str) -> Iterator[None]:
+    """Show a note on a terminal while the work of the context takes more than a second; nothing elsewhere."""
+    stream = sys.stderr
+    if not stream.isatty():
+        yield
+        return
+    timer = threading.Timer(_PATIENCE_SECONDS, lambda: click.echo(f"{note} …\r", stream, nl=False))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        click.echo(f"{' ' * len(f'{note} …')}\r", stream, nl=False)
+
+
 def echo_text(text: str, *, nl: bool = True) -> None:
     """Print a text of several lines; made `safe` on a terminal, exact in a file or a pipe."""
     with faults_named("standard output"):

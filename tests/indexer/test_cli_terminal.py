@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 import unicodedata
 from pathlib import Path
 
@@ -281,6 +282,18 @@ def test_a_chart_as_a_word_file_takes_any_text(folder: Path, tmp_path: Path) -> 
     out = tmp_path / "chart.docx"
     succeed("chart", folder / "x.lm", folder / "papers" / NAME, "--format", "docx", "-o", out)
     assert out.stat().st_size > 1000
+
+
+@pytest.mark.parametrize(("is_terminal", "is_long"), [(True, True), (True, False), (False, True)])
+def test_a_terminal_says_what_takes_long(monkeypatch: pytest.MonkeyPatch, is_terminal: bool, is_long: bool) -> None:
+    stream = Terminal() if is_terminal else io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("indexer.cli.terminal._PATIENCE_SECONDS", 0.0 if is_long else 600.0)
+    with terminal.waiting("searching"):
+        until = time.monotonic() + 10
+        while is_terminal and is_long and not stream.getvalue() and time.monotonic() < until:
+            time.sleep(0.001)
+    assert stream.getvalue() == is_terminal * (is_long * "searching …\r" + 11 * " " + "\r")
 
 
 def test_commands_print_by_the_functions_that_make_text_safe() -> None:
