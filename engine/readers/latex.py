@@ -103,15 +103,8 @@ _USUAL = {  # commands of packages, as the author would define them
     "footnotetext": Macro(r"\footnote{#2}", "om"),
     "acro": Macro(r"\par \IfNoValueTF{#2}{#1}{#2} #3", "mom"),  # of a list of acronyms
     **{
-        name: Macro(rf"\section{{{title}}}" "\n\n")
-        for word, title in (
-            ("ack", "Acknowledgments"),
-            ("acks", "Acknowledgments"),
-            ("acknowledgment", "Acknowledgment"),
-            ("acknowledgments", "Acknowledgments"),
-            ("acknowledgement", "Acknowledgement"),
-            ("acknowledgements", "Acknowledgements"),
-        )
+        name: Macro(rf"\section{{{'Acknowledgments' if word in ('ack', 'acks') else word.capitalize()}}}" "\n\n")
+        for word in ("ack", "acks", "acknowledgment", "acknowledgments", "acknowledgement", "acknowledgements")
         for name in (word, f"begin{{{word}}}")
     },
     **dict.fromkeys(["enquote", "say"], Macro("\u201c#3\u201d", "*om")),

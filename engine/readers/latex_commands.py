@@ -6,10 +6,9 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, pairwise
 
-from engine.readers.latex_macros import arguments, closing_braces
+from engine.readers.latex_macros import commands
 from engine.readers.left_out import COMMENT_WORDS, DELETED, READINGS, VARIANTS
 from engine.text.headings import numeral
 
@@ -42,12 +41,13 @@ _ERROR = re.compile(r"\s*(?:\+-|\\pm(?![A-Za-z]))\s*")
 _EXPONENT = re.compile(r"(?<=[\d)])[eEdD]([+-]?\d+)\b")
 _NEW_UNIT = re.compile(r"\\DeclareSIUnit(?:\[[^\]]{0,80}\])?\s{0,9}\{?\\([A-Za-z]+)\}?\s{0,9}\{([^{}]{1,60})\}")
 _UNIT_PART = re.compile(r"\\([A-Za-z]+)(?:\{([^{}]{0,20})\})?|[^\\]+|\\.")
-_ACRONYMS = (  # commands that define one, and their arguments
-    (re.compile(r"\\(?:newacronym|newabbreviation)(?=[\s\[{])"), "ommm"),
-    (re.compile(r"\\(?:newglossaryentry|DeclareAcronym)(?=[\s{])"), "mm"),
-    (re.compile(r"\\longnewglossaryentry\*?(?=[\s{])"), "mmm"),
-    (re.compile(r"\\(?:acrodef|acro|newacro)(?=[\[{])"), "mom"),
-)
+_ACRONYMS = {  # commands that define one, and their arguments
+    **dict.fromkeys(["newacronym", "newabbreviation"], "ommm"),
+    **dict.fromkeys(["newglossaryentry", "DeclareAcronym"], "mm"),
+    "longnewglossaryentry": "mmm",
+    **dict.fromkeys(["acrodef", "acro", "newacro"], "mom"),
+}
+_ACRONYM = re.compile(rf"\\({'|'.join(_ACRONYMS)})\*?(?=[\s\[{{])")
 _KEY = re.compile(
     r"(?:^|,)\s*+(name|plural|short|long|description)\s*+=\s*+(?:\{((?:[^{}]|\{[^{}]{0,200}\}){0,1000}+)\}|([^,{}]{1,300}+))"
 )
@@ -80,14 +80,14 @@ _NEWIF = r"\newif"
 
 _REVISIONS = {  # command: its arguments, which of them is text, and the reason to leave the others out
     **dict.fromkeys(["deleted", "del", "sout", "st", "xout", "DIFdel", "DIFdelFL", "remove", "cancel", "hcancel",
-                     "bcancel", "xcancel", "textst", "strikeout"], ("om", -1, DELETED)),
-    **dict.fromkeys(["added", "DIFadd", "DIFaddFL"], ("om", 1, DELETED)), "replaced": ("omm", 1, DELETED),
-    **dict.fromkeys(["replace", "change"], ("omm", 2, DELETED)),
-    "annote": ("omm", 1, COMMENT_WORDS), "comment": ("om", -1, COMMENT_WORDS),
-    **dict.fromkeys("ruby Ruby kana kanji jruby ltjruby aruby furigana xpinyin".split(), ("omm", 1, READINGS)),
-    **dict.fromkeys(["ifthenelse", "iftoggle", "ifbool", "ifdef", "ifcsdef", "ifboolexpr"], ("ommm", 2, VARIANTS)),
-    **dict.fromkeys(["ifundef", "ifcsundef", "ifblank", "ifstrempty", "ifdefempty"], ("ommm", 3, VARIANTS)),
-    **dict.fromkeys(["ifstrequal", "ifdefstrequal", "ifnumequal"], ("ommmm", 4, VARIANTS)),
+                     "bcancel", "xcancel", "textst", "strikeout"], ("ob", -1, DELETED)),
+    **dict.fromkeys(["added", "DIFadd", "DIFaddFL"], ("ob", 1, DELETED)), "replaced": ("obb", 1, DELETED),
+    **dict.fromkeys(["replace", "change"], ("obb", 2, DELETED)),
+    "annote": ("obb", 1, COMMENT_WORDS), "comment": ("ob", -1, COMMENT_WORDS),
+    **dict.fromkeys("ruby Ruby kana kanji jruby ltjruby aruby furigana xpinyin".split(), ("obb", 1, READINGS)),
+    **dict.fromkeys(["ifthenelse", "iftoggle", "ifbool", "ifdef", "ifcsdef", "ifboolexpr"], ("obbb", 2, VARIANTS)),
+    **dict.fromkeys(["ifundef", "ifcsundef", "ifblank", "ifstrempty", "ifdefempty"], ("obbb", 3, VARIANTS)),
+    **dict.fromkeys(["ifstrequal", "ifdefstrequal", "ifnumequal"], ("obbbb", 4, VARIANTS)),
 }  # fmt: skip
 _REVISION = re.compile(rf"\\({'|'.join(_REVISIONS)})(?=[\s\[{{])")
 
@@ -95,16 +95,11 @@ _REVISION = re.compile(rf"\\({'|'.join(_REVISIONS)})(?=[\s\[{{])")
 def without_revisions(text: str) -> tuple[str, Counter[str]]:
     """Take the text as it was last revised, without the readings above words; returns it and the words left out."""
     counts = Counter[str]()
-    closing = closing_braces(text) if _REVISION.search(text) else {}
+    is_revised = r"\add" in text  # else "del" is an operator of mathematics
+    signatures = {name: signature for name, (signature, *_) in _REVISIONS.items() if is_revised or name != "del"}
     parts, start = [], 0
-    for match in _REVISION.finditer(text) if closing else ():
-        if match[1] == "del" and r"\add" not in text:  # an operator of mathematics
-            continue
-        signature, at, reason = _REVISIONS[match[1]]
-        found = list(arguments(text, match.end(), signature, closing)) if match.start() >= start else []
-        is_complete = len(found) == len(signature) and all(text[one.start - 1] == "{" for one in found[1:])
-        if not is_complete:
-            continue
+    for match, found in commands(text, _REVISION, signatures):
+        _, at, reason = _REVISIONS[match[1]]
         parts.append(text[start : match.start()])
         start = found[-1].end
         for number, one in enumerate(found[1:], 1):
@@ -120,19 +115,14 @@ def without_revisions(text: str) -> tuple[str, Counter[str]]:
 
 def with_units(text: str) -> str:
     """Write the numbers and units of siunitx as they look."""
-    closing = closing_braces(text) if _NUMBER.search(text) else {}
-    units = _UNITS | dict(_NEW_UNIT.findall(text)) if closing else _UNITS
+    units = _UNITS | dict(_NEW_UNIT.findall(text))
     parts, start = [], 0
-    for match in _NUMBER.finditer(text) if closing else ():
-        signature = _NUMBERS[match[1]]
-        found = list(arguments(text, match.end(), signature, closing)) if match.start() >= start else []
-        if len(found) == len(signature):
-            values = [
-                text[one.start : one.stop].strip() for one, kind in zip(found, signature, strict=True) if kind == "m"
-            ]
-            before = text[found[0].start : found[0].stop] if "=" not in text[found[0].start : found[0].stop] else ""
-            parts += [text[start : match.start()], _measured(match[1], before.strip(), values, units)]
-            start = found[-1].end
+    for match, found in commands(text, _NUMBER, _NUMBERS):
+        before, *words = (text[one.start : one.stop].strip() for one in found)
+        values = [value for value, kind in zip(words, _NUMBERS[match[1]][1:], strict=True) if kind == "m"]
+        parts.append(text[start : match.start()])
+        parts.append(_measured(match[1], before if "=" not in before else "", values, units))
+        start = found[-1].end
     return "".join([*parts, text[start:]])
 
 
@@ -212,23 +202,16 @@ def with_acronyms(text: str) -> str:
 def _acronyms(text: str) -> dict[str, tuple[str, str, str, str]]:
     """Short form, long form, plural and description of each acronym by its label; "" for one that is not given."""
     known: dict[str, tuple[str, str, str, str]] = {}
-    for pattern, signature in _ACRONYMS:
-        closing = closing_braces(text) if pattern.search(text) else {}
-        for match in pattern.finditer(text) if closing else ():
-            found = [text[one.start : one.stop].strip() for one in arguments(text, match.end(), signature, closing)]
-            if len(found) != len(signature):
-                continue
-            if signature in ("mm", "mmm"):
-                keys = {key[1]: (key[2] or key[3]).strip() for key in _KEY.finditer(found[1])}
-                short, description = (
-                    keys.get("name") or keys.get("short", ""),
-                    [keys.get("description", ""), *found[2:]],
-                )
-                known[found[0]] = short, keys.get("long", ""), keys.get("plural", ""), "".join(description)
-            elif signature == "mom":
-                known[found[0]] = found[1] or found[0], found[2], "", ""
-            else:
-                known[found[1]] = found[2], found[3], "", ""
+    for match, places in commands(text, _ACRONYM, _ACRONYMS):
+        found = [text[one.start : one.stop].strip() for one in places]
+        if _ACRONYMS[match[1]] == "mom":
+            known[found[0]] = found[1] or found[0], found[2], "", ""
+        elif _ACRONYMS[match[1]] == "ommm":
+            known[found[1]] = found[2], found[3], "", ""
+        else:
+            keys = {key[1]: (key[2] or key[3]).strip() for key in _KEY.finditer(found[1])}
+            short, description = keys.get("name") or keys.get("short", ""), [keys.get("description", ""), *found[2:]]
+            known[found[0]] = short, keys.get("long", ""), keys.get("plural", ""), "".join(description)
     return known
 
 
@@ -242,24 +225,20 @@ def without_branches(text: str) -> tuple[str, int]:
     is_asked = r"\ifdefined" in text or r"\ifx" in text
     bodies = {name: "" for name in _DEFINED.findall(text)} if is_asked else {}
     bodies |= _EMPTY | dict(_BODY.findall(text)) if is_asked else {}
-    waiting: list[_Condition] = []
+    waiting: list[tuple[str, list[tuple[int, int]]]] = []  # the open conditions: names, and what is around branches
     cuts: list[tuple[int, int]] = []
     n_words = 0
     for match in _CONDITION.finditer(text):
         token = match["token"]
         if token in ("else", "or") and waiting:
-            waiting[-1].borders.append(match.span())
+            waiting[-1][1].append(match.span())
         elif token == "fi" and waiting:
-            condition = waiting.pop()
-            name = condition.name
+            name, borders = waiting.pop()
+            borders.append(match.span())
+            condition = text[slice(*borders[0])]
             settings = own.get(name.removeprefix("if"))
-            is_true = (
-                _is_true(name, text[condition.start : condition.stop], bodies)
-                if settings is None
-                else _is_set(settings, condition.start)
-            )
-            borders = [(condition.start, condition.stop), *condition.borders, match.span()]
-            case = re.search(r"\d+", text[condition.start : condition.stop]) if name == "ifcase" else None
+            is_true = _is_true(name, condition, bodies) if settings is None else _is_set(settings, borders[0][0])
+            case = re.search(r"\d+", condition) if name == "ifcase" else None
             taken = min(int(case.group()), len(borders) - 2) if case else not is_true
             for number, ((_, start), (stop, _)) in enumerate(pairwise(borders)):
                 if number != taken:
@@ -271,7 +250,7 @@ def without_branches(text: str) -> tuple[str, int]:
                 continue
             compared = _COMPARED.get(token)
             condition_end = compared.match(text, match.end()) if compared else None
-            waiting.append(_Condition(token, match.start(), condition_end.end() if condition_end else match.end(), []))
+            waiting.append((token, [(match.start(), (condition_end or match).end())]))
     parts, place = [], 0
     for start, stop in sorted(cuts):
         if start >= place:
@@ -289,16 +268,6 @@ def _settings(text: str, name: str) -> list[tuple[int, bool]]:
 def _is_set(settings: Sequence[tuple[int, bool]], place: int) -> bool:
     at = bisect_right(settings, place, key=lambda setting: setting[0])
     return at > 0 and settings[at - 1][1]
-
-
-@dataclass(frozen=True, slots=True)
-class _Condition:
-    """A condition that is still open: where it starts, where its first branch starts, and where other branches do."""
-
-    name: str
-    start: int
-    stop: int
-    borders: list[tuple[int, int]]
 
 
 def _is_true(name: str, condition: str, bodies: Mapping[str, str]) -> bool:

@@ -89,6 +89,19 @@ def arguments(text: str, start: int, signature: str, closing: Mapping[int, int])
         start = found.end
 
 
+def commands(
+    text: str, pattern: re.Pattern[str], signatures: Mapping[str, str]
+) -> Iterator[tuple[re.Match[str], list[Argument]]]:
+    """The commands that have all arguments of their signatures and are not inside the last one; group 1 is the name."""
+    closing, start = closing_braces(text) if pattern.search(text) else {}, 0
+    for match in pattern.finditer(text) if closing else ():
+        signature = signatures.get(match[1], "") if match.start() >= start else ""
+        found = list(arguments(text, match.end(), signature, closing))
+        if found and len(found) == len(signature):
+            yield match, found
+            start = found[-1].end
+
+
 def _argument(text: str, start: int, kind: str, closing: Mapping[int, int]) -> Argument | None:
     if kind in _PATTERNS:
         match = _PATTERNS[kind].match(text, start)
@@ -367,11 +380,7 @@ def _environment(text: str, signature: str, found: list[Argument]) -> list[tuple
     name = parts[0] if signature == "mmbb" else parts[1]
     if name == "abstract" or name in _LAYOUT:
         return [("", Macro(""))]
-    if signature == "mmbb":
-        macro = _of_xparse(parts[1], parts[2])
-    else:
-        n_arguments = int(parts[2]) if parts[2].isdecimal() else 0
-        macro = _with_default(parts[4], n_arguments, parts[3], _is_optional(text, found[3]))
+    macro = _of_xparse(parts[1], parts[2]) if signature == "mmbb" else _with_default(text, parts[4], found)
     ends = [(f"begin{{{name}}}", macro), (f"end{{{name}}}", Macro(parts[-1]))] if macro else []
     return [(end, replace(one, body=f"\n\n{one.body}" if end[0] == "b" else f"{one.body}\n\n")) for end, one in ends]
 
@@ -386,8 +395,7 @@ def _theorem(text: str, signature: str, found: list[Argument]) -> list[tuple[str
     if signature == "ommmm":  # each has a title and a label
         begin = Macro(f"\n\n{parts[2]} (#2). ", "ogg")
     elif signature == "omoom":  # a box, maybe with a title
-        n_arguments = int(parts[2]) if parts[2].isdecimal() else 0
-        boxed = _with_default(_title_of(parts[4]), n_arguments, parts[3], _is_optional(text, found[3]))
+        boxed = _with_default(text, _title_of(parts[4]), found)
         option = " #1" if boxed.defaults and "#1" not in boxed.body else ""
         begin = replace(boxed, body=f"\n\n{boxed.body}{option}\n\n", signature=boxed.signature.replace("o", "k"))
     else:
@@ -413,12 +421,11 @@ def _of_xparse(letters: str, body: str) -> Macro | None:
     )
 
 
-def _is_optional(text: str, argument: Argument) -> bool:
-    """Whether an optional argument is there."""
-    return argument.end > argument.start and text[argument.start - 1] == "["
-
-
-def _with_default(body: str, n_arguments: int, default: str, has_default: bool) -> Macro:
+def _with_default(text: str, body: str, found: Sequence[Argument]) -> Macro:
+    """A macro with as many arguments as the third one says; the first is optional where the fourth is its default."""
+    number, default = (text[one.start : one.stop].strip() for one in found[2:4])
+    n_arguments = int(number) if number.isdecimal() else 0
+    has_default = found[3].end > found[3].start and text[found[3].start - 1] == "["
     return Macro(body, "o" * has_default + "m" * (n_arguments - has_default), (default,) if has_default else ())
 
 
@@ -439,13 +446,11 @@ def _macro(text: str, signature: str, found: list[Argument]) -> tuple[str, Macro
     name, body = (parts[place] for place in _SIMPLE[signature])
     macro = Macro(body)
     if signature == "*moom" and parts[2]:
-        n_arguments = int(parts[2]) if parts[2].isdecimal() else 0
+        macro = _with_default(text, body, found)
         of_places = dict(re.findall(r"(?:^|,)\s*(\d)=([^,]*)", parts[3]))  # of the package xargs
         if of_places:
-            letters = "".join("o" if str(place) in of_places else "m" for place in range(1, n_arguments + 1))
+            letters = "".join("o" if str(place) in of_places else "m" for place, _ in enumerate(macro.signature, 1))
             macro = Macro(body, letters, tuple(of_places[place] for place in sorted(of_places)))
-        else:
-            macro = _with_default(body, n_arguments, parts[3], _is_optional(text, found[3]))
     elif signature == "lpm" and parts[1]:
         delimiters = tuple(part.strip() for part in re.split(r"#\d", parts[1]))
         macro = Macro(body, "m" * (len(delimiters) - 1), delimiters=delimiters if any(delimiters) else ())

@@ -256,13 +256,10 @@ class _Joined:
         name = name.strip(' \t"')
         self._n_includes += 1
         path = self._find(name) if self._n_includes <= MAX_INCLUDES else None
-        if path is None or path in self._open or len(self._open) > MAX_INCLUDE_DEPTH:
-            self.missing.append(name)
-            return ""
-        self._open.append(path)
-        try:
+        text = None
+        if path is not None and path not in self._open and len(self._open) <= MAX_INCLUDE_DEPTH:
+            self._open.append(path)
             text = self._text_of_file(path, is_code=match["code"] is not None)
-        finally:
             self._open.pop()
         if text is None:
             self.missing.append(name)
