@@ -51,6 +51,9 @@ _COVER = re.compile(
     re.IGNORECASE,
 )  # on the page that a repository or a publisher puts before a paper
 _COVERED_PAGES, _LINES_OF_TITLE, _LEAST_COVERED = 3, 5, 4  # pages behind a cover; lines, and words, of a title there
+_FIGURE_CAPTION = re.compile(r"fig(?:ure|\.)?\s*\d", re.IGNORECASE)  # those of tables are above, after a heading
+_MAX_LABELS = 30  # lines between a label of a figure and its caption
+_NARROW = 0.6  # times the width of body text
 _PRIVATE_USE = re.compile(r"[\ue000-\uf8ff]")
 _OPENING = "\"'\u201c\u2018\u00ab(\u00a7[\u00bf\u00a1"
 _SHARE_IN_WORDS = 0.5
@@ -196,15 +199,11 @@ def _groups(lines: Sequence[Line], size: float) -> Iterator[range]:
     start = 0
     while start < len(lines):
         stop = start + 1
-        if _stands_out(lines[start], size, is_bold_rare):
-            while stop < len(lines) and _continues(lines[stop - 1], lines[stop], size, is_bold_rare):
-                stop += 1
-            group = range(start, stop)
-            if stop - start <= _MAX_LINES and _is_heading(lines, group, size, pitch):
-                yield group
-            elif start in centred:
-                stop = centred[start]
-                yield range(start, stop)
+        stands_out = _stands_out(lines[start], size, is_bold_rare)
+        while stands_out and stop < len(lines) and _continues(lines[stop - 1], lines[stop], size, is_bold_rare):
+            stop += 1
+        if stands_out and stop - start <= _MAX_LINES and _is_heading(lines, range(start, stop), size, pitch):
+            yield range(start, stop)
         elif start in centred:
             stop = centred[start]
             yield range(start, stop)
@@ -336,17 +335,29 @@ def _in_order(places: Sequence[tuple[int, str]]) -> Iterator[int]:
 
 def _without_labels(lines: Sequence[Line], groups: Sequence[range], size: float) -> list[range]:
     """Leave out the labels of figures; a title may have a figure below its authors."""
-    if not groups:
-        return []
-    width = body_width(lines, size)
+    body = [line for line in lines if abs(line.size - size) <= _SAME_SIZE * size] or lines
+    width = median(line.right - line.left for line in body) if groups else 0.0
     return [
         group
         for group in groups
         if group.start < _TOP_LINES
         or parse(text := _text(lines, group)) is not None
         or _is_unnumbered(text)
-        or not is_label(lines, group, width)
+        or not _is_label(lines, group, width)
     ]
+
+
+def _is_label(lines: Sequence[Line], group: range, width: float) -> bool:
+    """Whether only narrow lines are between a group of lines and the caption of a figure below."""
+    last = lines[group.stop - 1]
+    for line in lines[group.stop : group.stop + _MAX_LABELS + 1]:
+        if line.page != last.page:
+            return False
+        if _FIGURE_CAPTION.match(line.text):
+            return line.y < last.y  # else the caption is in another column
+        if line.right - line.left >= _NARROW * width:
+            return False
+    return False
 
 
 def _stands_out(line: Line, size: float, is_bold_rare: bool) -> bool:
@@ -470,12 +481,12 @@ def _levels(lines: Sequence[Line], groups: Sequence[range]) -> list[int]:
     ranks = {style: rank for rank, style in enumerate(sorted(set(styles), reverse=True), start=1)}
     levels = []
     for style, numbered, group in zip(styles, numbers, groups, strict=True):
-        if of_style and style not in of_style and _is_unnumbered(_text(lines, group)):
+        text = _text(lines, group)
+        if of_style and style not in of_style and _is_unnumbered(text):
             levels.append(1)  # a known word among numbered headings
         elif numbered is not None and numbered.kind is not LineKind.NAMED:
             levels.append(numbered.level)
         else:
-            text = _text(lines, group)
             is_letter = _BARE.fullmatch(text) is not None and not set(text) <= set("IVX.")
             levels.append(is_letter + (of_style[style].most_common(1)[0][0] if style in of_style else ranks[style]))
     return levels
@@ -483,28 +494,3 @@ def _levels(lines: Sequence[Line], groups: Sequence[range]) -> list[int]:
 
 def _text(lines: Sequence[Line], group: range) -> str:
     return " ".join(lines[number].text for number in group)
-
-
-# Captions of tables are above the table, after a heading.
-_FIGURE_CAPTION = re.compile(r"fig(?:ure|\.)?\s*\d", re.IGNORECASE)
-_MAX_LABELS = 30  # lines between one label and the caption
-_NARROW = 0.6  # times the width of body text
-
-
-def body_width(lines: Sequence[Line], size: float) -> float:
-    """The usual width of a line of body text, in points."""
-    body = [line for line in lines if abs(line.size - size) <= _SAME_SIZE * size] or lines
-    return median(line.right - line.left for line in body)
-
-
-def is_label(lines: Sequence[Line], group: range, width: float) -> bool:
-    """Whether only narrow lines are between a group of lines and the caption of a figure below."""
-    last = lines[group.stop - 1]
-    for line in lines[group.stop : group.stop + _MAX_LABELS + 1]:
-        if line.page != last.page:
-            return False
-        if _FIGURE_CAPTION.match(line.text):
-            return line.y < last.y  # else the caption is in another column
-        if line.right - line.left >= _NARROW * width:
-            return False
-    return False

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import c_double, c_int, c_ushort, c_void_p, cast, create_string_buffer
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from operator import itemgetter
 from re import Match
@@ -315,6 +315,7 @@ class Line:
     start: int = field(default=0, compare=False, repr=False)  # its characters, by their indices on the page
     stop: int = field(default=0, compare=False, repr=False)
     cells: tuple[str, ...] = field(default=(), compare=False, repr=False)  # between wide gaps, of few lines
+    is_turned: bool = field(default=False, compare=False, repr=False)  # by a quarter, as stamps along the margin are
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,16 +352,12 @@ def lines_of(text_page: _TextPage, page: int, *, is_laid: bool = False) -> PageL
     characters = _with_pieces_joined(text_page, characters)
     rows = list(_lines(text_page, characters, page, is_laid=is_laid))
     rows = split_rows(text_page, _with_notes_apart(text_page, rows, characters), characters)
-    upright = [line for line, is_turned in rows if not is_turned]
-    turned = [line for line, is_turned in rows if is_turned]
-    if len(upright) < len(turned):
-        return PageLines([line for line, _ in rows], n_unreadable)
-    stamps = {id(line) for line in turned if not _is_label(text_page, line, upright)}
-    return PageLines(
-        [line for line, _ in rows if id(line) not in stamps],
-        n_unreadable,
-        tuple(line.text for line in turned if id(line) in stamps),
-    )
+    upright = [line for line in rows if not line.is_turned]
+    if 2 * len(upright) < len(rows):
+        return PageLines(rows, n_unreadable)
+    stamps = [line for line in rows if line.is_turned and not _is_label(text_page, line, upright)]
+    ids = set(map(id, stamps))
+    return PageLines([line for line in rows if id(line) not in ids], n_unreadable, tuple(line.text for line in stamps))
 
 
 def _is_label(text_page: _TextPage, line: Line, upright: Sequence[Line]) -> bool:
@@ -377,7 +374,7 @@ _LEAST_NOTES = 2  # lines of side notes of a page that stand at the same place
 _SHARE_OUTSIDE = 0.9  # of the other lines of a page end before its side notes
 
 
-def _with_notes_apart(text_page: _TextPage, rows: list[tuple[Line, bool]], characters: str) -> list[tuple[Line, bool]]:
+def _with_notes_apart(text_page: _TextPage, rows: list[Line], characters: str) -> list[Line]:
     """Put each side note of an act, which pdfium joins to the lines beside it, before the line at which it begins."""
     parts = _joined_notes(text_page, rows, characters)
     for is_right in (True, False):
@@ -388,10 +385,10 @@ def _with_notes_apart(text_page: _TextPage, rows: list[tuple[Line, bool]], chara
         ours = {at: pair for at, pair in ours.items() if abs(pair[1].left - edge) < _GUTTER_SHIFT}
         notes = [note for _, note in ours.values()]
         alone = [
-            at for at, (line, _) in enumerate(rows) if at not in parts and abs(line.left - edge) < _GUTTER_SHIFT
+            at for at, line in enumerate(rows) if at not in parts and abs(line.left - edge) < _GUTTER_SHIFT
             and any(abs(line.size - note.size) < _SAME_SIZE for note in notes)
         ]  # fmt: skip
-        others = [line for at, (line, _) in enumerate(rows) if at not in parts and at not in alone]
+        others = [line for at, line in enumerate(rows) if at not in parts and at not in alone]
         others += [text for text, _ in ours.values()]
         end = max((note.right for note in notes), default=edge)
         n_outside = sum(line.right <= edge if is_right else line.left >= end for line in others)
@@ -400,14 +397,12 @@ def _with_notes_apart(text_page: _TextPage, rows: list[tuple[Line, bool]], chara
     return rows
 
 
-def _joined_notes(
-    text_page: _TextPage, rows: Sequence[tuple[Line, bool]], characters: str
-) -> dict[int, tuple[Line, Line]]:
+def _joined_notes(text_page: _TextPage, rows: Sequence[Line], characters: str) -> dict[int, tuple[Line, Line]]:
     """The text and the note of each row that has words in smaller type behind or before a gap, by its place."""
     parts: dict[int, tuple[Line, Line]] = {}
-    for at, (line, is_turned) in enumerate(rows):
+    for at, line in enumerate(rows):
         sizes = _size(text_page, line.start), _size(text_page, line.stop - 1)
-        if is_turned or min(sizes) > _NOTE_SIZE * max(sizes) or RIGHT_TO_LEFT.search(line.text):
+        if line.is_turned or min(sizes) > _NOTE_SIZE * max(sizes) or RIGHT_TO_LEFT.search(line.text):
             continue
         is_behind = sizes[1] < sizes[0]
         for match in re.finditer(" ", characters[line.start : line.stop]):
@@ -417,38 +412,32 @@ def _joined_notes(
                 continue
             beside = _size(text_page, place - 1), _size(text_page, place + 1)
             if (beside[1] < beside[0]) == is_behind and min(beside) <= _NOTE_SIZE * max(beside):
-                left = _line(text_page, line.page, characters[line.start : place], line.start)
-                right = _line(text_page, line.page, characters[place + 1 : line.stop], place + 1)
+                left, right = _halves(text_page, line, characters, place)
                 text, note = (left, right) if is_behind else (right, left)
                 if _IN_NOTE.search(note.text):
                     parts[at] = text, note
     return parts
 
 
-def _placed(
-    rows: Sequence[tuple[Line, bool]], parts: Mapping[int, tuple[Line, Line]], alone: Sequence[int]
-) -> list[tuple[Line, bool]]:
+def _placed(rows: Sequence[Line], parts: Mapping[int, tuple[Line, Line]], alone: Sequence[int]) -> list[Line]:
     """The rows without their notes, and the lines of each note before the first line beside it."""
-    notes = sorted([(note, at) for at, (_, note) in parts.items()] + [(rows[at][0], at) for at in alone],
-                   key=lambda pair: -pair[0].y)  # fmt: skip
+    notes = [(note, at) for at, (_, note) in parts.items()] + [(rows[at], at) for at in alone]
     begins: dict[int, list[Line]] = {}
     last, first = None, 0
-    for note, at in notes:
+    for note, at in sorted(notes, key=lambda pair: -pair[0].y):
         if last is None or last.y - note.y > _NOTE_PITCH * note.size:
             first = at
         begins.setdefault(first, []).append(note)
         last = note
-    placed: list[tuple[Line, bool]] = []
-    for at, (line, is_turned) in enumerate(rows):
-        placed += [(note, False) for note in begins.get(at, ())]
+    placed: list[Line] = []
+    for at, line in enumerate(rows):
+        placed += begins.get(at, ())
         if at not in alone:
-            placed.append((parts[at][0] if at in parts else line, is_turned))
+            placed.append(parts[at][0] if at in parts else line)
     return placed
 
 
-def split_rows(
-    text_page: _TextPage, rows: list[tuple[Line, bool]], characters: str, most: int = _MAX_COLUMNS
-) -> list[tuple[Line, bool]]:
+def split_rows(text_page: _TextPage, rows: list[Line], characters: str, most: int = _MAX_COLUMNS) -> list[Line]:
     """Give the columns of a page, whose content goes row by row, their lines back, and put the left column first.
 
     A gap at the same place of most wide lines, with words enough on both of its sides, is a gutter; the cells of a
@@ -456,15 +445,15 @@ def split_rows(
     """
     gaps: dict[int, list[_Gap]] = {}  # of each wide line
     if len(rows) >= _MIN_ROWS_OF_PROSE and most > 1:
-        left, right = min(line.left for line, _ in rows), max(line.right for line, _ in rows)
+        left, right = min(line.left for line in rows), max(line.right for line in rows)
         least = 0.55 * (right - left)
-        wide = [at for at, (line, is_turned) in enumerate(rows) if not is_turned and line.right - line.left > least]
+        wide = [at for at, line in enumerate(rows) if not line.is_turned and line.right - line.left > least]
         for number, at in enumerate(wide):
             if number == _MIN_ROWS and len(gaps) < _MIN_ROWS // 2:
                 break
-            if found := _gaps_between_words(text_page, rows[at][0], characters):
+            if found := _gaps_between_words(text_page, rows[at], characters):
                 gaps[at] = found
-    is_prose = all(_is_prose(rows[at][0], found, characters) for at, found in gaps.items())
+    is_prose = all(_is_prose(rows[at], found, characters) for at, found in gaps.items())
     least = _MIN_ROWS_OF_PROSE if is_prose else _MIN_ROWS
     if len(gaps) < least:
         gutter, laced = _laced(rows)
@@ -482,28 +471,28 @@ def split_rows(
             if median(gutter - gap[0] for gap in split.values()) > _MOST_EMPTY * (gutter - left):
                 return rows
             others = {
-                at: gap for at, (line, is_turned) in enumerate(rows)
-                if at not in split and not is_turned and line.left < gutter < line.right
+                at: gap for at, line in enumerate(rows)
+                if at not in split and not line.is_turned and line.left < gutter < line.right
                 for gap in _gaps(text_page, line, characters) if gutter - 0.1 < gap[1] < gutter + _GUTTER_SHIFT
             }  # fmt: skip
             return list(_by_columns(text_page, rows, split | others, gutter, characters, most - 1))
     return rows
 
 
-def _laced(rows: Sequence[tuple[Line, bool]]) -> tuple[float, frozenset[int]]:
+def _laced(rows: Sequence[Line]) -> tuple[float, frozenset[int]]:
     """Where the right of two columns starts whose lines follow each other in turn, and the places of these lines.
 
     Their lines do not share baselines, and are full, other than the cells of a table; no places without such columns.
     """
     pairs = [
-        (at, max(before.left, line.left)) for at, ((before, _), (line, is_turned)) in enumerate(pairwise(rows), 1)
+        (at, max(before.left, line.left)) for at, (before, line) in enumerate(pairwise(rows), 1)
         if abs(before.y - line.y) < 1.5 * line.size and (before.right < line.left or line.right < before.left)
-        and not is_turned
+        and not line.is_turned
     ]  # fmt: skip
     starts = sorted(start for _, start in pairs)
     gutter = starts[len(starts) // 2] if starts else 0.0
     places = frozenset(place for at, start in pairs if abs(start - gutter) < _GUTTER_SHIFT for place in (at - 1, at))
-    lines = [rows[place][0] for place in places]
+    lines = [rows[place] for place in places]
     for column in ([one for one in lines if one.right < gutter], [one for one in lines if one.left >= gutter - 1]):
         widths = sorted(line.right - line.left for line in column)
         least = _MIN_ROWS_OF_PROSE if all(_has_words(line.text, _WORDS_OF_PROSE) for line in column) else _MIN_ROWS
@@ -522,27 +511,27 @@ def _gutters(gaps: Iterable[list[_Gap]], enough: float) -> Iterator[float]:
             yield stop
 
 
-def _left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool]]:
+def _left_first(rows: list[Line]) -> list[Line]:
     """Put left columns that the content stream has behind right ones before them."""
-    if 2 * sum(is_turned for _, is_turned in rows) > len(rows):
+    if 2 * sum(line.is_turned for line in rows) > len(rows):
         return rows
     for _ in range(_MAX_COLUMNS):
         rows = _with_one_left_first(rows)
     return rows
 
 
-def _with_one_left_first(rows: list[tuple[Line, bool]]) -> list[tuple[Line, bool]]:
+def _with_one_left_first(rows: list[Line]) -> list[Line]:
     for at in range(_MIN_SWAPPED, len(rows) - _MIN_SWAPPED + 1):
-        before, line = rows[at - 1][0], rows[at][0]
+        before, line = rows[at - 1], rows[at]
         if not (line.y > before.y + before.size and line.right < before.left) or RIGHT_TO_LEFT.search(line.text):
             continue
         start, stop = at, at
-        edge = min(row.left for row, _ in rows[at - _MIN_SWAPPED : at])
-        while start and rows[start - 1][0].left >= edge:
+        edge = min(row.left for row in rows[at - _MIN_SWAPPED : at])
+        while start and rows[start - 1].left >= edge:
             start -= 1
-        while stop < len(rows) and rows[stop][0].right < edge:
+        while stop < len(rows) and rows[stop].right < edge:
             stop += 1
-        top, last = rows[start][0].y, rows[stop - 1][0].y
+        top, last = rows[start].y, rows[stop - 1].y
         overlap = min(top, line.y) - max(before.y, last)
         if min(at - start, stop - at) >= _MIN_SWAPPED and overlap > 0.5 * min(line.y - last, top - before.y):
             return [*rows[:start], *rows[at:stop], *rows[start:at], *rows[stop:]]
@@ -580,40 +569,45 @@ def _is_prose(line: Line, gaps: Iterable[_Gap], characters: str) -> bool:
 
 def _by_columns(
     text_page: _TextPage,
-    rows: Sequence[tuple[Line, bool]],
+    rows: Sequence[Line],
     split: Mapping[int, _Gap],
     gutter: float,
     characters: str,
     most: int,
     laced: frozenset[int] = frozenset(),
-) -> Iterator[tuple[Line, bool]]:
-    lefts: list[tuple[Line, bool]] = []
-    rights: list[tuple[Line, bool]] = []
+) -> Iterator[Line]:
+    lefts: list[Line] = []
+    rights: list[Line] = []
 
-    def both() -> list[tuple[Line, bool]]:
+    def both() -> list[Line]:
         return [row for side in (lefts, rights) for row in split_rows(text_page, side, characters, most)]
 
-    for at, row in enumerate(rows):
-        line = row[0]
+    for at, line in enumerate(rows):
         if at in split:
-            place = split[at][2]
-            lefts.append((_line(text_page, line.page, characters[line.start : place], line.start), False))
-            rights.append((_line(text_page, line.page, characters[place + 1 : line.stop], place + 1), False))
+            left, right = _halves(text_page, line, characters, split[at][2])
+            lefts.append(left)
+            rights.append(right)
         elif (lefts or rights or at in laced) and line.left >= gutter - _GUTTER_SHIFT:
-            rights.append(row)
+            rights.append(line)
         elif (lefts or rights or at in laced) and line.right < gutter:
-            lefts.append(row)
+            lefts.append(line)
         else:
-            yield from (*both(), row)
+            yield from (*both(), line)
             lefts, rights = [], []
     yield from both()
 
 
-def _lines(text_page: _TextPage, characters: str, page: int, *, is_laid: bool) -> Iterator[tuple[Line, bool]]:
+def _halves(text_page: _TextPage, line: Line, characters: str, place: int) -> tuple[Line, Line]:
+    """The parts of a line on both sides of a space."""
+    left = _line(text_page, line.page, characters[line.start : place], line.start)
+    return left, _line(text_page, line.page, characters[place + 1 : line.stop], place + 1)
+
+
+def _lines(text_page: _TextPage, characters: str, page: int, *, is_laid: bool) -> Iterator[Line]:
     for match in _LINE.finditer(characters):
         text, start = match.group().rstrip(LINE_END), match.start()
         for first, stop, is_turned in _runs(text_page, text, start, is_laid=is_laid) if text.strip(_BLANK) else ():
-            yield _line(text_page, page, text[first:stop], start + first), is_turned
+            yield replace(_line(text_page, page, text[first:stop], start + first), is_turned=is_turned)
 
 
 def _runs(text_page: _TextPage, text: str, start: int, *, is_laid: bool) -> Iterator[tuple[int, int, bool]]:
