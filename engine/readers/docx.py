@@ -22,7 +22,7 @@ from engine.readers.blocks import Blocks
 from engine.readers.docx_styles import BULLET, is_on, qn
 from engine.readers.encoding import MAX_CONTAINER_BYTES, Archive, decode, member_name
 from engine.readers.fields import authors_of
-from engine.readers.markup import parse_safely, signs
+from engine.readers.markup import local_name, parse_safely, signs, words
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, raised, too_large
 from engine.text.document import Document, MetadataValue, is_made_up_title
 from engine.text.headings import headings_of_lines, title_of_lines
@@ -89,10 +89,12 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     writer = _Writer(package, blocks)
     writer.write_all()
     properties = package.related("core-properties", blocks)
-    declared = _property(properties, "title")
-    return blocks.document(
-        doc_id, source, writer.title if is_made_up_title(declared) else declared, _metadata(properties)
-    )
+    given = {local_name(one): words(one) for one in (() if properties is None else properties.iterchildren("*"))}
+    title = given.get("title", "")
+    fields: dict[str, MetadataValue] = {"authors": [*authors_of(given.get("creator", ""))]}
+    fields |= {name: given.get(name) for name in ("keywords", "subject", "language")}
+    metadata = {field: value for field, value in fields.items() if value}
+    return blocks.document(doc_id, source, writer.title if is_made_up_title(title) else title, metadata)
 
 
 def read_tree(root: _Element, doc_id: str, source: str) -> Document:
@@ -181,20 +183,6 @@ def _parse(data: bytes) -> _Element:
     """The root of a part; a part in the strict variant of the standard gets the usual namespaces."""
     is_strict = b"purl.oclc.org/ooxml" in data
     return parse_safely(_STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/\2", data) if is_strict else data)
-
-
-def _property(properties: _Element | None, name: str) -> str:
-    return one_line("" if properties is None else properties.findtext(f"{{*}}{name}") or "")
-
-
-def _metadata(properties: _Element | None) -> dict[str, MetadataValue]:
-    fields: dict[str, MetadataValue] = {
-        "authors": [*authors_of(_property(properties, "creator"))],
-        "keywords": _property(properties, "keywords"),
-        "subject": _property(properties, "subject"),
-        "language": _property(properties, "language"),
-    }
-    return {field: value for field, value in fields.items() if value}
 
 
 class _Writer:
@@ -424,16 +412,13 @@ class _Writer:
 
     def _label(self, paragraph: _Element, style: str) -> str | None:
         """The number or bullet of a paragraph; None where it is in no list."""
-        own, of_style = docx_styles.number_of(paragraph), self._styles.number(style)
-        number = docx_styles.NumberOf(
-            own.num_id or of_style.num_id, own.level if own.level is not None else of_style.level
-        )
-        if number.num_id is None or number.num_id == "0":
+        (own_id, own_level), (style_id, style_level) = docx_styles.number_of(paragraph), self._styles.number(style)
+        num_id, level = own_id or style_id, style_level if own_level is None else own_level
+        if num_id is None or num_id == "0":
             return None
-        level = number.level
         if level is None:
-            level = self._numbering.level_of_style(number.num_id, style)
-        return self._numbering.label(number.num_id, min(level, docx_styles.N_LEVELS - 1))
+            level = self._numbering.level_of_style(num_id, style)
+        return self._numbering.label(num_id, min(level, docx_styles.N_LEVELS - 1))
 
 
 def _arrange(root: _Element) -> None:

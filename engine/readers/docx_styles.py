@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from lxml import etree
 
-from engine.readers.markup import MAX_DEPTH
+from engine.readers.markup import MAX_DEPTH, number_or
 from engine.text.cleaning import grouped, one_line
 from engine.text.headings import numeral
 
@@ -32,14 +32,6 @@ def is_on(element: _Element, path: str) -> bool | None:
     """Whether a switch such as "rPr/b" is on; None where it is not there."""
     value = value_of(element, path)
     return None if value is None else value not in ("0", "false", "off")
-
-
-@dataclass(frozen=True, slots=True)
-class NumberOf:
-    """The list that numbers a paragraph, and the level; each None where it is not given."""
-
-    num_id: str | None
-    level: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +58,7 @@ class Styles:
                 name,
                 value_of(style, "basedOn") or "",
                 _level_by_name(name) if level is None else level,
-                number_of(style).num_id,
-                number_of(style).level,
+                *number_of(style),
                 _meaning(style),
                 value_of(style, "pPr/jc"),
                 is_on(style, "rPr/b"),
@@ -93,9 +84,9 @@ class Styles:
         look: str | bool | None = self._inherited(style_id, name)
         return look
 
-    def number(self, style_id: str) -> NumberOf:
-        """The list of a style, or else of the nearest style that it is based on."""
-        return NumberOf(self._inherited(style_id, "num_id"), self._inherited(style_id, "num_level"))
+    def number(self, style_id: str) -> tuple[str | None, int | None]:
+        """As `number_of`, of a style or else of the nearest style that it is based on."""
+        return self._inherited(style_id, "num_id"), self._inherited(style_id, "num_level")
 
     def meaning(self, run: _Element) -> str:
         """What the type of a run means: "raised", "hidden" or "deleted" (struck); "" for nothing."""
@@ -137,16 +128,12 @@ def _meaning(element: _Element) -> str | None:
 
 def outline_level(element: _Element) -> int | None:
     """The outline level of a paragraph or a style itself, from 0; 9 is body text."""
-    return _small(value_of(element, "pPr/outlineLvl"))
+    return number_or(value_of(element, "pPr/outlineLvl"), None)
 
 
-def number_of(element: _Element) -> NumberOf:
-    """The list of a paragraph or a style itself."""
-    return NumberOf(value_of(element, "pPr/numPr/numId"), _small(value_of(element, "pPr/numPr/ilvl")))
-
-
-def _small(value: str | None) -> int | None:
-    return int(value) if value and value.isdecimal() and len(value) < 3 else None
+def number_of(element: _Element) -> tuple[str | None, int | None]:
+    """The list that numbers a paragraph or a style itself, and the level; each None where it is not given."""
+    return value_of(element, "pPr/numPr/numId"), number_or(value_of(element, "pPr/numPr/ilvl"), None)
 
 
 def _level_by_name(name: str) -> int | None:
@@ -171,12 +158,8 @@ class _Level:
     restart: int  # it starts again after a number of a level above this one, from 0
 
 
-@dataclass(slots=True)
-class _List:
-    """A numbering definition and its counters; several lists can share it."""
-
-    levels: dict[int, _Level]
-    counters: list[int | None] = field(default_factory=lambda: [None] * N_LEVELS)
+# The levels of a list, and its counters: several lists can share these.
+_List: TypeAlias = tuple[dict[int, _Level], list[int | None]]
 
 
 class Numbering:
@@ -187,52 +170,47 @@ class Numbering:
         self._starts: dict[str, dict[int, int]] = {}  # first numbers by level, of lists that override them
         if root is None:
             return
-        abstract = {
-            one.get(qn("abstractNumId"), ""): _List(_levels(one)) for one in root.iterchildren(qn("abstractNum"))
-        }
-        linked = {name: one for one in root.iterchildren(qn("abstractNum")) if (name := _value(one, "styleLink"))}
-        for one in root.iterchildren(qn("abstractNum")):
-            name = _value(one, "numStyleLink")  # its levels are those of a list style
-            if name in linked:
-                abstract[one.get(qn("abstractNumId"), "")] = abstract[linked[name].get(qn("abstractNumId"), "")]
+        definitions = {one.get(qn("abstractNumId"), ""): one for one in root.iterchildren(qn("abstractNum"))}
+        lists: dict[str, _List] = {link: (_levels(one), [None] * N_LEVELS) for link, one in definitions.items()}
+        linked = {name: lists[link] for link, one in definitions.items() if (name := _value(one, "styleLink"))}
+        lists |= {link: linked.get(_value(one, "numStyleLink"), lists[link]) for link, one in definitions.items()}
         for number in root.iterchildren(qn("num")):
-            definition = abstract.get(_value(number, "abstractNumId"))
-            if definition is not None:
-                num_id = number.get(qn("numId"), "")
-                own = [
-                    level for override in number.iterchildren(qn("lvlOverride")) for level in _levels(override).items()
-                ]
-                self._lists[num_id] = _List(definition.levels | dict(own), definition.counters)
-                self._starts[num_id] = _overrides(number)
+            num_id, overrides = number.get(qn("numId"), ""), [*number.iterchildren(qn("lvlOverride"))]
+            levels, counters = lists.get(_value(number, "abstractNumId"), ({}, [None] * N_LEVELS))
+            own = [level for override in overrides for level in _levels(override).items()]
+            self._lists[num_id] = (levels | dict(own), counters)
+            starts = ((number_or(one.get(qn("ilvl")), 0), _value(one, "startOverride")) for one in overrides)
+            self._starts[num_id] = {at: number_or(start, 1) for at, start in starts if start and at < N_LEVELS}
 
     def level_of_style(self, num_id: str, style: str) -> int:
         """The level of a list that a style stands for; 0 where there is none."""
-        numbers = self._lists.get(num_id)
-        levels = numbers.levels.items() if numbers is not None else ()
-        return next((level for level, one in levels if one.style == style), 0)
+        levels, _ = self._lists.get(num_id, ({}, []))
+        return next((level for level, one in levels.items() if one.style == style), 0)
 
     def label(self, num_id: str, level: int) -> str:
         """Count one paragraph; returns its label, `BULLET`, or "" where it has none."""
-        numbers = self._lists.get(num_id)
-        own = numbers.levels.get(level) if numbers is not None else None
-        if numbers is None or own is None:
+        levels, counters = self._lists.get(num_id, ({}, []))
+        own = levels.get(level)
+        if own is None:
             return BULLET
         for place, start in self._starts.pop(num_id, {}).items():
-            numbers.counters[place] = start - 1
-            numbers.counters[place + 1 :] = [None] * (N_LEVELS - place - 1)
-        counters = numbers.counters
+            counters[place] = start - 1
+            counters[place + 1 :] = [None] * (N_LEVELS - place - 1)
         for above in range(level):
             if counters[above] is None:
-                counters[above] = numbers.levels[above].start if above in numbers.levels else 1
+                counters[above] = levels[above].start if above in levels else 1
         before = counters[level]
         counters[level] = own.start if before is None else before + 1
         for below in range(level + 1, N_LEVELS):
-            if below not in numbers.levels or level < numbers.levels[below].restart:
+            if below not in levels or level < levels[below].restart:
                 counters[below] = None
-        if own.form == "bullet":
-            return BULLET
-        shown = _PLACE.sub(lambda match: _shown(numbers, int(match[1]) - 1, own), own.text)
-        return "" if own.form == "none" else shown
+
+        def shown(match: re.Match[str]) -> str:
+            place = int(match[1]) - 1
+            count, form = counters[place], levels[place].form if place in levels else ""
+            return "" if count is None or not form else str(count) if own.is_legal else _formatted(count, form)
+
+        return BULLET if own.form == "bullet" else "" if own.form == "none" else _PLACE.sub(shown, own.text)
 
 
 _FIRST_NUMBERS = {
@@ -242,13 +220,6 @@ _FIRST_NUMBERS = {
     "russianLower": "а", "russianUpper": "А", "aiueo": "ア", "aiueoFullWidth": "ア", "iroha": "イ",
     "irohaFullWidth": "イ", "ideographTraditional": "甲", "ganada": "가", "hebrew2": "א", "arabicAlpha": "أ",
 }  # fmt: skip
-
-
-def _shown(numbers: _List, level: int, own: _Level) -> str:
-    count = numbers.counters[level]
-    if count is None or level not in numbers.levels:
-        return ""
-    return str(count) if own.is_legal else _formatted(count, numbers.levels[level].form)
 
 
 def _formatted(number: int, form: str) -> str:
@@ -261,30 +232,17 @@ def _formatted(number: int, form: str) -> str:
 def _levels(abstract: _Element) -> dict[int, _Level]:
     levels = {}
     for element in abstract.iterchildren(qn("lvl")):
-        level = _number(element.get(qn("ilvl"), ""), 0)
+        level = number_or(element.get(qn("ilvl")), 0)
         form = _value(element, "numFmt") or "decimal"
-        start = _number(_value(element, "start"), 1)
+        start = number_or(_value(element, "start"), 1)
         is_legal = is_on(element, "isLgl") or False
-        restart = _number(_value(element, "lvlRestart"), N_LEVELS)
+        restart = number_or(_value(element, "lvlRestart"), N_LEVELS)
         levels[level] = _Level(_value(element, "lvlText"), form, start, _value(element, "pStyle"), is_legal, restart)
     return {level: one for level, one in levels.items() if level < N_LEVELS}
 
 
-def _overrides(number: _Element) -> dict[int, int]:
-    starts = {}
-    for override in number.iterchildren(qn("lvlOverride")):
-        level, start = _number(override.get(qn("ilvl"), ""), 0), _value(override, "startOverride")
-        if start and level < N_LEVELS:
-            starts[level] = _number(start, 1)
-    return starts
-
-
 def _value(element: _Element, name: str) -> str:
     return value_of(element, name) or ""
-
-
-def _number(text: str, default: int) -> int:
-    return int(text) if text.isdecimal() and len(text) < 10 else default
 
 
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"

@@ -9,7 +9,7 @@ import html
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from lxml import etree
 
@@ -22,6 +22,7 @@ from engine.text.cleaning import grouped, joined_lines, joined_words, one_line, 
 from engine.text.headings import numeral
 
 Element: TypeAlias = Any  # lxml is not typed
+Default = TypeVar("Default")
 MAX_DEPTH = 50  # deeper parts are read without their structure
 
 
@@ -590,7 +591,7 @@ def form_of(kind: str) -> str:
     return form and f"{form.upper() if 'upper' in kind else form}."
 
 
-def number_or(text: str | None, default: int) -> int:
+def number_or(text: str | None, default: Default) -> int | Default:
     """The whole number that a text is, of six digits at most."""
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 7 else default
 
