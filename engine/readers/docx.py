@@ -242,15 +242,13 @@ class _Writer:
             meaning = run.get(_MEANING) or self._styles.meaning(run)
             if meaning:
                 run.set(_MEANING, meaning)
+            if meaning in _UNREAD:
+                self._leave_out(_UNREAD[meaning], "".join(one.text or "" for one in run.iter(_TEXT)))
         for text in (text for deleted in root.iter(qn("del")) for text in deleted.iter(_TEXT)):
             self._leave_out(reasons.DELETED, text.text or "")
         for element in root.iter(qn("delText"), qn("rt")):
             kind = reasons.READINGS if element.tag == qn("rt") else reasons.DELETED
             self._counts[kind] += len("".join(element.itertext()).split())
-        for run in root.iter(_RUN):
-            kind = _UNREAD.get(run.get(_MEANING, ""), "")
-            if kind:
-                self._leave_out(kind, "".join(one.text or "" for one in run.iter(_TEXT)))
         for row in filter(_is_unseen_row, root.iter(_ROW)):
             reason = reasons.DELETED if row.find(_DELETED_ROW[0]) is not None else reasons.HIDDEN
             self._leave_out(reason, " ".join(one.text or "" for one in row.iter(_TEXT)))

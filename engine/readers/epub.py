@@ -66,10 +66,10 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         raise failure
     if protected and not blocks.size:
         raise DocumentError("its text is encrypted (DRM); it can be read only by the reader it was sold for")
-    title = words(_main_title(package))
+    title, fields = _described(package)
     if is_made_up_title(title):
         title = next((heading.title for heading in blocks.headings), title)
-    return blocks.document(doc_id, source, title, _fields_of_book(package))
+    return blocks.document(doc_id, source, title, fields)
 
 
 def _package_name(archive: Archive) -> str:
@@ -170,25 +170,15 @@ def _protected(archive: Archive) -> frozenset[str]:
     return frozenset(member_name(unquote(link.get("URI") or ""), "") for link in links)
 
 
-def _described(package: Element) -> Iterator[tuple[Element, dict[str, str]]]:
-    """The fields of the package, each with what attributes and other elements say of it: its role, its type."""
-    said: dict[str, dict[str, str]] = {}
+def _described(package: Element) -> tuple[str, dict[str, MetadataValue]]:
+    """The title and the fields of the package, by what attributes and other elements say of each, as its role."""
+    refined: dict[str, dict[str, str]] = {}
     for meta in package.iterfind(".//{*}meta[@refines]"):
-        said.setdefault(meta.get("refines"), {})[meta.get("property") or ""] = words(meta)
-    for element in package.iterfind(".//{http://purl.org/dc/elements/1.1/}*"):
-        yield element, said.get(f"#{element.get('id')}", {}) | markup.attributes(element)
-
-
-def _main_title(package: Element) -> Element | None:
-    titles = [(element, said) for element, said in _described(package) if local_name(element) == "title"]
-    main = next((element for element, said in titles if said.get("title-type") == "main"), None)
-    return titles[0][0] if main is None and titles else main
-
-
-def _fields_of_book(package: Element) -> dict[str, MetadataValue]:
+        refined.setdefault(meta.get("refines"), {})[meta.get("property") or ""] = words(meta)
     found: dict[str, list[str]] = defaultdict(list)
-    for element, said in _described(package):
-        kind = "subtitle" if said.get("title-type") == "subtitle" else local_name(element)
+    for element in package.iterfind(".//{http://purl.org/dc/elements/1.1/}*"):
+        said = refined.get(f"#{element.get('id')}", {}) | markup.attributes(element)
+        kind = said["title-type"] if said.get("title-type") in ("main", "subtitle") else local_name(element)
         is_author = said.get("role", "aut") in ("aut", "author", "")
         if (text := words(element)) and is_author and said.get("event") != "modification":
             found[kind].append(text)
@@ -201,4 +191,5 @@ def _fields_of_book(package: Element) -> dict[str, MetadataValue]:
         "keywords": [*found["subject"]],
         "subtitle": "; ".join(found["subtitle"]),
     }
-    return {field: value for field, value in fields.items() if value}
+    title = next((text for kind in ("main", "title", "subtitle") for text in found[kind]), "")
+    return title, {field: value for field, value in fields.items() if value}

@@ -638,7 +638,9 @@ def _formula_of(element: Element) -> str:
         if initial := _initial(element):
             return initial
         source = element.get("alt") or ""
-        is_formula = _MATH.search(element.get("class") or "") and not _has_mathml(element)
+        parent = element.getparent()
+        has_mathml = parent is not None and parent.find(".//math") is not None  # the same formula, as in MediaWiki
+        is_formula = _MATH.search(element.get("class") or "") and not has_mathml
         return markup.tex_text(source) if source and is_formula else ""
     if element.tag == "script" and (element.get("type") or "").startswith("math/tex"):
         return markup.tex_text(element.text or "")
@@ -646,12 +648,6 @@ def _formula_of(element: Element) -> str:
         source = (element.text or "").strip().strip("$")  # of pandoc
         return markup.tex_text(source) if "\\" in source else ""
     return ""
-
-
-def _has_mathml(picture: Element) -> bool:
-    """Whether the same formula is also there as MathML, as in MediaWiki."""
-    parent = picture.getparent()
-    return parent is not None and parent.find(".//math") is not None
 
 
 def _is_raised(element: Element, tag: str) -> bool:

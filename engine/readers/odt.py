@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from lxml import etree
 
@@ -147,16 +147,6 @@ def _levels(style: Element, kind: str) -> dict[int, dict[str, str]]:
     return {markup.number_or(values.get("level"), 1): values for values in found if values.get("num-format")}
 
 
-def _label(levels: Mapping[int, Mapping[str, str]], numbers: Sequence[int]) -> str:
-    """The label of the last of the numbers of nested items."""
-    own = levels.get(len(numbers))
-    if own is None:
-        return ""
-    places = range(max(0, len(numbers) - markup.number_or(own.get("display-levels"), 1)), len(numbers))
-    shown = (numeral(numbers[at], levels.get(at + 1, own)["num-format"].split(",")[0]) for at in places if numbers[at])
-    return f"{own.get('num-prefix', '')}{'.'.join(shown)}{own.get('num-suffix', '')}"
-
-
 def _next_label(
     levels: Mapping[int, Mapping[str, str]], counts: dict[int, int], level: int, start: str | None = None
 ) -> str:
@@ -165,7 +155,12 @@ def _next_label(
     counts[level] = markup.number_or(start, counts.get(level, first - 1) + 1)
     for below in [one for one in counts if one > level]:
         del counts[below]
-    return _label(levels, [counts.get(above, 0) for above in range(1, level + 1)])
+    own = levels.get(level)
+    if own is None:
+        return ""
+    places = range(max(1, level + 1 - markup.number_or(own.get("display-levels"), 1)), level + 1)
+    shown = (numeral(counts[at], levels.get(at, own)["num-format"].split(",")[0]) for at in places if counts.get(at))
+    return f"{own.get('num-prefix', '')}{'.'.join(shown)}{own.get('num-suffix', '')}"
 
 
 def _mark_lists(body: Element, root: Element) -> None:

@@ -76,11 +76,8 @@ def _join_labels(text: Element) -> None:
 def _titles(root: Element) -> tuple[Element | None, list[Element]]:
     """The main title, and the others of the title statement."""
     titles = root.findall(".//{*}titleStmt/{*}title")
-    main = next((title for title in titles if title.get("type") == "main"), None)
-    if main is None:
-        main = next((title for title in titles if title.get("type") not in ("sub", "short", "alt", "desc")), None)
-    if main is None and titles:
-        main = titles[0]
+    least = ("sub", "short", "alt", "desc")
+    main = min(titles, key=lambda one: (one.get("type") != "main", one.get("type") in least), default=None)
     return main, [title for title in titles if title is not main and words(title) != words(main)]
 
 
@@ -99,15 +96,11 @@ def _left_out(element: Element, tag: str) -> str | None:
 
 def _is_raised(element: Element, tag: str) -> bool:
     if tag == "hi":
-        return re.search(r"\bsup", _looks(element)) is not None
+        return any(re.search(r"\bsup", element.get(name) or "") for name in ("rend", "rendition", "style"))
     is_mark = (element.get("target") or "").startswith("#") and re.fullmatch(
         r"\W*\d{1,3}\W*", words(element)
     ) is not None
     return tag == "ref" and (element.get("type") in ("bibr", "foot", "note", "noteAnchor") or is_mark)
-
-
-def _looks(element: Element) -> str:
-    return " ".join(element.get(name) or "" for name in ("rend", "rendition", "style"))
 
 
 def _tex(element: Element, tag: str) -> str:

@@ -673,8 +673,9 @@ def _grammar(root: Element, title: Element | None) -> Grammar:
         if not is_of_text or markup.n_words(element) > 40 or is_caption:
             return None
         number = next((words(one) for one in parent.iterchildren(etree.Element) if local_name(one) in _NUMBERS), "")
+        depth = markup.number_or((element.get("SOURCE") or "").removeprefix("HD"), 0)  # of the Federal Register
         level = sum(local_name(above) in sections for above in element.iterancestors())
-        return HeadingMark(max(1, level) + _depth(element), number)
+        return HeadingMark(max(1, level) + depth, number)
 
     return Grammar(
         blocks=frozenset(blocks - {"li", "item"} - _ROWS - _CELLS - _VERBATIM),
@@ -720,12 +721,6 @@ def _is_raised(element: Element, tag: str) -> bool:
         or _SUP.match(element.get("TYPE") or element.get("rend") or "") is not None
         or (tag == "e" and element.get("T") == "51")  # of the Federal Register
     )
-
-
-def _depth(heading: Element) -> int:
-    """How deep below its part a heading of the Federal Register stands, whose headings are not nested."""
-    source = re.fullmatch(r"HD([1-6])", heading.get("SOURCE") or "")
-    return int(source[1]) if source else 0
 
 
 def _ordered(element: Element) -> str:
