@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from ctypes import POINTER, c_float, c_ushort, cast, create_string_buffer
 from dataclasses import dataclass, field, replace
 from functools import partial
 from html import unescape
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from typing import Any, TypeAlias
 
 import pypdfium2
@@ -30,7 +31,7 @@ from engine.readers.pdf_headings import (
     title_behind_cover,
     with_unnumbered,
 )
-from engine.readers.pdf_lines import Line, PageLines, lines_of, n_mapped_wrongly
+from engine.readers.pdf_lines import Line, lines_of, n_mapped_wrongly
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large, vocabulary
 from engine.text.document import SCANNED_PAGES, Document, MetadataValue, assemble, is_made_up_title
 from engine.text.segmentation import Heading
@@ -134,61 +135,41 @@ def floats_last(
     ordered: list[list[int]] = []
     number = 0
     while number < len(paragraphs):
-        whole = list(paragraphs[number])
-        floating: list[list[int]] = []
-        n_chars = _n_chars(paragraphs[number], lines)
-        following = number + 1
-        if paragraphs[number].start not in headings:
-            while n_chars <= MAX_PARAGRAPH_CHARS:
-                rest = _rest(paragraphs, following, whole[-1], lines, edges, size, headings)
-                if rest is None:
-                    break
-                floating.extend(list(paragraph) for paragraph in paragraphs[following:rest])
-                whole.extend(paragraphs[rest])
-                n_chars += _n_chars(paragraphs[rest], lines)
-                following = rest + 1
+        is_heading = paragraphs[number].start in headings
+        whole, floating = list(paragraphs[number]), list[list[int]]()
+        number += 1
+        while not is_heading and sum(len(lines[place].text) for place in whole) <= MAX_PARAGRAPH_CHARS:
+            ahead = paragraphs[number : number + _MAX_PARAGRAPHS]
+            ahead = list(takewhile(lambda paragraph: paragraph.start not in headings, ahead))
+            rest = _rest(ahead, whole[-1], lines, edges, size)
+            if rest is None:
+                break
+            floating.extend(map(list, ahead[:rest]))
+            whole.extend(ahead[rest])
+            number += rest + 1
         ordered.extend([whole, *floating])
-        number = following
     return ordered
 
 
-def _n_chars(paragraph: range, lines: Sequence[Line]) -> int:
-    return sum(len(lines[number].text) for number in paragraph)
-
-
-def _rest(
-    paragraphs: Sequence[range],
-    following: int,
-    last: int,
-    lines: Sequence[Line],
-    edges: Sequence[float],
-    size: float,
-    headings: frozenset[int],
-) -> int | None:
-    """The number of the paragraph that continues the open sentence of line `last`; None without one."""
+def _rest(ahead: Sequence[range], last: int, lines: Sequence[Line], edges: Sequence[float], size: float) -> int | None:
+    """Which of the paragraphs ahead continues the open sentence of line `last`; None without one."""
     before = lines[last]
     is_full = before.right >= edges[last] - _SHORT * before.size and " " in before.text
     if not is_full or not _is_body(before, size) or not _OPEN_END.search(before.text):
         return None
-    for number in range(following, min(following + _MAX_PARAGRAPHS, len(paragraphs))):
-        paragraph = paragraphs[number]
+    for number, paragraph in enumerate(ahead):
         line = lines[paragraph.start]
-        if paragraph.start in headings:
-            return None
         is_narrow = all(
             lines[place].right < lines[place].left + _NARROW * (edges[place] - line.left) for place in paragraph
         )
-        if _is_turn_of_page(before, line, [lines[other.start] for other in paragraphs[following:number]], size):
+        if _is_turn_of_page(before, line, [lines[other.start] for other in ahead[:number]], size):
             return number
-        if (
-            _is_body(line, size)
-            and line.text[0].islower()
-            and _GOES_ON.match(line.text)
-            and (not is_narrow or len(paragraph) == 1)
-        ):
+        if not _is_body(line, size):
+            continue
+        if line.text[0].islower() and _GOES_ON.match(line.text) and (not is_narrow or len(paragraph) == 1):
             return number
         is_note = line.page == before.page and _NOTE.match(line.text)
-        if _is_body(line, size) and not is_narrow and not is_note and not _CAPTION.match(line.text):
+        if not is_narrow and not is_note and not _CAPTION.match(line.text):
             return None
     return None
 
@@ -384,8 +365,7 @@ def _metadata(extract: _Extract) -> dict[str, MetadataValue]:
 
 
 def _extract(data: bytes) -> _Extract:
-    pdf = _open(data)
-    try:
+    with closing(_open(data)) as pdf:
         if pdf.get_formtype() != pdfium.FORMTYPE_NONE:
             pdf.init_forms()  # before a page is loaded
         extract = _Extract(n_pages=len(pdf), properties=_properties(pdf))
@@ -394,14 +374,14 @@ def _extract(data: bytes) -> _Extract:
         size = 0
         for page in range(extract.n_pages):
             try:
-                found = _page_lines(pdf, page, extract)
+                lines, n_unreadable = _page_lines(pdf, page, extract)
             except pypdfium2.PdfiumError:
                 extract.damaged_pages.append(page + 1)
                 continue
-            extract.lines.extend(found.lines)
-            n_chars = sum(len(line.text) for line in found.lines)
-            extract.n_unreadable += found.n_unreadable
-            if found.n_unreadable > n_chars:
+            extract.lines.extend(lines)
+            n_chars = sum(len(line.text) for line in lines)
+            extract.n_unreadable += n_unreadable
+            if n_unreadable > n_chars:
                 extract.damaged_pages.append(page + 1)
                 extract.scanned_pages.add(page + 1)
             size += n_chars
@@ -409,8 +389,6 @@ def _extract(data: bytes) -> _Extract:
                 raise too_large("text", f"more than {MAX_DOCUMENT_BYTES:,}", MAX_DOCUMENT_BYTES)
         extract.outline = _outline(pdf)
         return extract
-    finally:
-        pdf.close()
 
 
 def _open(data: bytes) -> _Pdf:
@@ -422,61 +400,49 @@ def _open(data: bytes) -> _Pdf:
         raise DocumentError("it is not a PDF, or a damaged one; try to repair it, e.g. with qpdf") from error
 
 
-def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> PageLines:
-    """The lines of a page; its pictures are added to the count of the file."""
-    page = pdf[number]
-    try:
-        objects = _objects(page)
-        types = [*map(pdfium.FPDFPageObj_GetType, objects)]
-        texts = [one for one, kind in zip(objects, types, strict=True) if kind == pdfium.FPDF_PAGEOBJ_TEXT]
+def _page_lines(pdf: _Pdf, number: int, extract: _Extract) -> tuple[list[Line], int]:
+    """The lines of a page, and its unreadable characters; all else goes into `extract`."""
+    with closing(pdf[number]) as page:
+        objects: dict[int, list[_Pdf]] = defaultdict(list)
+        for place in range(min(pdfium.FPDFPage_CountObjects(page), _MAX_PAGE_OBJECTS)):
+            one = pdfium.FPDFPage_GetObject(page.raw, place)
+            objects[pdfium.FPDFPageObj_GetType(one)].append(one)
+        texts = objects.pop(pdfium.FPDF_PAGEOBJ_TEXT, [])
         is_vertical = _lay_columns_down(page, texts)
         is_turned = not is_vertical and _turn_upright(page, texts)
-        text_page = page.get_textpage()
-        try:
+        with closing(page.get_textpage()) as text_page:
             n_chars = text_page.count_chars()
             if n_chars > _MAX_PAGE_CHARS:
                 raise DocumentError(
                     f"page {number + 1} holds {n_chars:,} characters, the limit is {_MAX_PAGE_CHARS:,}; split it"
                 )
-            kinds = Counter(types)
-            extract.n_pictures += kinds[pdfium.FPDF_PAGEOBJ_IMAGE]
-            shapes = [one for one, kind in zip(objects, types, strict=True) if kind != pdfium.FPDF_PAGEOBJ_TEXT]
+            extract.n_pictures += len(objects[pdfium.FPDF_PAGEOBJ_IMAGE])
+            shapes = [one for ones in objects.values() for one in ones]
             extract.hides_text |= len(shapes) >= _MIN_PAGE_CHARS or _share(page, shapes) >= _SHARE_OF_SHAPES
-            found = lines_of(text_page, number, is_laid=is_vertical)
-            n_silent = kinds[pdfium.FPDF_PAGEOBJ_TEXT] - n_chars  # texts without a character: their font is not at hand
-            if n_silent > _SHARE_SILENT * n_chars:
-                found = replace(found, n_unreadable=found.n_unreadable + n_silent)
-            if n_wrong := n_mapped_wrongly(found.lines):
-                found = replace(found, lines=[], n_unreadable=found.n_unreadable + n_wrong)
-            if not found.n_unreadable:
+            lines, turned, n_unreadable = lines_of(text_page, number, is_laid=is_vertical)
+            n_silent = len(texts) - n_chars  # texts without a character: their font is not at hand
+            n_unreadable += n_silent if n_silent > _SHARE_SILENT * n_chars else 0
+            if n_wrong := n_mapped_wrongly(lines):
+                lines, n_unreadable = [], n_unreadable + n_wrong
+            if not n_unreadable:
                 extract.characters.append(text_page.get_text_range())
-            extract.turned.extend(found.turned)
-            readings = pdf_layout.readings_of(found.lines)
-            extract.readings.extend(line.text for line in found.lines if id(line) in readings)
-            found.lines[:] = [line for line in pdf_layout.top_first(found.lines) if id(line) not in readings]
-            if is_vertical:
-                found.lines[:] = [replace(line, text=_BETWEEN_COLUMNS.sub("", line.text)) for line in found.lines]
-                if all(before.y < line.y for before, line in pairwise(found.lines)):
-                    found.lines.reverse()
-            elif not is_turned and (outside := [one for one in found.lines if _is_outside(one, page.get_bbox())]):
-                extract.hidden.extend(line.text for line in outside)
-                found.lines[:] = [line for line in found.lines if line not in outside]
-            pictures = [one for one in shapes if pdfium.FPDFPageObj_GetType(one) in _PICTURES]
-            if _n_printed(found.lines) < _MIN_PAGE_CHARS and _share(page, pictures) >= _SHARE_OF_PICTURES:
-                extract.scanned_pages.add(number + 1)
-            values = list(_values(pdf, page, number, extract))
-            extract.values.update(value.text for value in values)
-            found.lines[:] = pdf_layout.with_values(found.lines, values)
-            return found
-        finally:
-            text_page.close()
-    finally:
-        page.close()
-
-
-def _objects(page: _Pdf) -> list[_Pdf]:
-    n_shown = min(pdfium.FPDFPage_CountObjects(page), _MAX_PAGE_OBJECTS)
-    return [pdfium.FPDFPage_GetObject(page.raw, place) for place in range(n_shown)]
+        extract.turned.extend(turned)
+        readings = pdf_layout.readings_of(lines)
+        extract.readings.extend(line.text for line in lines if id(line) in readings)
+        lines = [line for line in pdf_layout.top_first(lines) if id(line) not in readings]
+        if is_vertical:
+            lines = [replace(line, text=_BETWEEN_COLUMNS.sub("", line.text)) for line in lines]
+            if all(before.y < line.y for before, line in pairwise(lines)):
+                lines.reverse()
+        elif not is_turned and (outside := [one for one in lines if _is_outside(one, page.get_bbox())]):
+            extract.hidden.extend(line.text for line in outside)
+            lines = [line for line in lines if line not in outside]
+        pictures = [one for kind in _PICTURES for one in objects[kind]]
+        if _n_printed(lines) < _MIN_PAGE_CHARS and _share(page, pictures) >= _SHARE_OF_PICTURES:
+            extract.scanned_pages.add(number + 1)
+        values = list(_values(pdf, page, number, extract))
+        extract.values.update(value.text for value in values)
+        return pdf_layout.with_values(lines, values), n_unreadable
 
 
 def _lay_columns_down(page: _Pdf, texts: Sequence[_Pdf]) -> bool:

@@ -318,15 +318,6 @@ class Line:
     is_turned: bool = field(default=False, compare=False, repr=False)  # by a quarter, as stamps along the margin are
 
 
-@dataclass(frozen=True, slots=True)
-class PageLines:
-    """The lines of a page in the order of pdfium."""
-
-    lines: list[Line]
-    n_unreadable: int  # characters left out, see `characters_of`
-    turned: tuple[str, ...] = ()  # lines left out
-
-
 def n_mapped_wrongly(lines: Iterable[Line]) -> int:
     """The number of Latin letters of a page whose fonts map them to others, as hardly any vowels show; 0 elsewhere."""
     counts = Counter("".join(line.text for line in lines).lower())
@@ -343,9 +334,10 @@ def without_note_marks(text: str) -> str:
     return text.rstrip(f" {_NOTE_MARKS}")
 
 
-def lines_of(text_page: _TextPage, page: int, *, is_laid: bool = False) -> PageLines:
-    """The lines of a page, without blank lines, turned stamps along the margin and slanted ones.
+def lines_of(text_page: _TextPage, page: int, *, is_laid: bool = False) -> tuple[list[Line], list[str], int]:
+    """The lines of a page, without blank lines; turned stamps along the margin and slanted ones, which are left out.
 
+    The number is that of the characters left out, see `characters_of`.
     `is_laid` is for columns of vertical writing that were turned into lines.
     """
     characters, n_unreadable = characters_of(text_page)
@@ -354,10 +346,10 @@ def lines_of(text_page: _TextPage, page: int, *, is_laid: bool = False) -> PageL
     rows = split_rows(text_page, _with_notes_apart(text_page, rows, characters), characters)
     upright = [line for line in rows if not line.is_turned]
     if 2 * len(upright) < len(rows):
-        return PageLines(rows, n_unreadable)
+        return rows, [], n_unreadable
     stamps = [line for line in rows if line.is_turned and not _is_label(text_page, line, upright)]
     ids = set(map(id, stamps))
-    return PageLines([line for line in rows if id(line) not in ids], n_unreadable, tuple(line.text for line in stamps))
+    return [line for line in rows if id(line) not in ids], [line.text for line in stamps], n_unreadable
 
 
 def _is_label(text_page: _TextPage, line: Line, upright: Sequence[Line]) -> bool:
