@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from html import unescape
@@ -272,7 +273,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     text, n_pages = without_star_pages(text) if "[*" in text or "[Pg " in text else (text, 0)
     counts.update({reasons.READINGS: n_readings, reasons.RUNNING_HEADS: n_pages})
     find = _headings if text.count("\n") < _MAX_PARSED_LINES else _headings_by_line
-    headings = list(find(text))
+    found = (replace(heading, title=plain(heading.title)) for heading in find(text))
+    headings = [heading for heading in found if heading.title.strip() and len(heading.title) <= MAX_HEADING_CHARS]
     if _TAG.search(text) and any(Path(folder, ".obsidian").is_dir() for folder in Path(source).absolute().parents):
         named = fields.get("tags") or []
         tags = named if isinstance(named, list) else re.split(r"[,\s]+", str(named))
@@ -323,16 +325,12 @@ def plain(markup: str) -> str:
 
 
 def _headings(text: str) -> Iterator[Heading]:
+    """The headings, with their markup."""
     offsets = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
-    tokens = _PARSER.parse(text)
-    for token, content in pairwise(tokens):
-        if token.type != "heading_open" or token.level or token.map is None:
-            continue
-        if len(content.content) > _MAX_LINE_CHARS:
-            continue
-        title = plain(content.content)
-        if title.strip() and len(title) <= MAX_HEADING_CHARS:
-            yield Heading(title, int(token.tag[1]), offsets[token.map[0]])
+    for token, content in pairwise(_PARSER.parse(text)):
+        is_heading = token.type == "heading_open" and not token.level and len(content.content) <= _MAX_LINE_CHARS
+        if is_heading and token.map is not None:
+            yield Heading(content.content, int(token.tag[1]), offsets[token.map[0]])
 
 
 def _headings_by_line(text: str) -> Iterator[Heading]:
@@ -346,9 +344,7 @@ def _headings_by_line(text: str) -> Iterator[Heading]:
         elif mark and mark.group(1).startswith(fence) and not line[mark.end() :].strip():
             fence = ""
         elif not fence and (found := _ATX.match(line)) and found.group(2):
-            title = plain(found.group(2))
-            if title.strip() and len(title) <= MAX_HEADING_CHARS:
-                yield Heading(title, len(found.group(1)), match.start())
+            yield Heading(found.group(2), len(found.group(1)), match.start())
 
 
 def _without_comments(text: str) -> tuple[str, Counter[str]]:

@@ -20,10 +20,9 @@ from engine.readers import left_out as reasons
 from engine.readers import text
 from engine.readers.blocks import Blocks
 from engine.readers.encoding import decode
-from engine.readers.fields import split_names, typed_scalar
 from engine.readers.markup import Element, Grammar, HeadingMark, form_of, tex_text, write
 from engine.text.cleaning import joined_words, one_line, without_encoded, without_gaps, without_readings
-from engine.text.document import Document, MetadataValue, assemble
+from engine.text.document import Document, assemble
 from engine.text.headings import numeral
 
 _LITERAL = frozenset([
@@ -49,7 +48,7 @@ _LOCK = threading.RLock()
 _Parsed: TypeAlias = tuple[list[Any], list[Any]]  # nodes and messages
 
 
-def lenient_inliner() -> Inliner:
+def _lenient_inliner() -> Inliner:
     """The inline parser of docutils; a role that docutils does not know is replaced by its text.
 
     A huge paragraph with many marks is not parsed, and keeps its marks.
@@ -67,7 +66,7 @@ def lenient_inliner() -> Inliner:
     def interpret(rawsource: str, content: str, role: str, lineno: int) -> _Parsed:
         found, _ = roles.role(role, inliner.language, lineno, inliner.reporter)
         if found is None:
-            return [nodes.inline(rawsource, role_text(unescape(content)), classes=[role])], []
+            return [nodes.inline(rawsource, _role_text(unescape(content)), classes=[role])], []
         parsed: _Parsed = interpreted(rawsource, content, role, lineno)
         return parsed
 
@@ -75,7 +74,7 @@ def lenient_inliner() -> Inliner:
     return inliner
 
 
-def role_text(content: str) -> str:
+def _role_text(content: str) -> str:
     """The words that Sphinx shows for a role: "title" of `title <target>`, "c" of `~a.b.c`."""
     titled = _TITLED.fullmatch(content)
     if titled is not None:
@@ -86,7 +85,7 @@ def role_text(content: str) -> str:
 
 
 @contextmanager
-def lenient_directives() -> Iterator[None]:
+def _lenient_directives() -> Iterator[None]:
     """Give docutils a directive for every name until the context ends; one thread at a time."""
     with _LOCK:
         original = directives.directive
@@ -225,7 +224,6 @@ _KNOWN: dict[str, type[Directive]] = {
 
 _STRUCK = frozenset(["del", "deleted", "s", "strike", "strikethrough", "struck", "line-through"])  # roles
 _SILENT = 5  # above the severest level of docutils: nothing is printed, nothing ends the process
-_AUTHORS = frozenset(["author", "authors"])
 _MAX_PARSED_CHARS = 1_200_000  # docutils takes seconds and hundreds of megabytes for each million
 _CONSTRUCT = re.compile(r"\n[ \t]*\n[ \t]*(?:\.\.|__|[-*+|:]|\w{1,4}[.)])")
 _MAX_COPIED_LINES = 1_000_000_000  # docutils copies the rest of the lines for each list and directive
@@ -248,10 +246,10 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     if tree is None:
         return text.read_plain(markup, n_encoded, doc_id, source)
     blocks = Blocks()
-    write_tree(tree, blocks)
+    write(_Conversion(tree).root, _GRAMMAR, blocks)
     fields = header or _fields(tree)
     named = "; ".join(author.astext() for author in tree.findall(nodes.author))
-    fields |= {"authors": named} if named and _AUTHORS.isdisjoint(fields) else {}
+    fields |= {"authors": named} if named and fields.keys().isdisjoint(text.AUTHORS) else {}
     title = fields.pop("title", "") or fields.pop("subject", "") or _title(tree)
     return assemble(
         blocks.text,
@@ -259,7 +257,9 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         doc_id=doc_id,
         source=source,
         title=title,
-        metadata=_metadata(fields),
+        metadata=text.metadata_of(
+            {name: value for name, value in fields.items() if value and len(value) <= _MAX_VALUE_CHARS}
+        ),
         left_out={
             reasons.FIGURES: sum(1 for _ in tree.findall(nodes.image)),
             reasons.ENCODED: n_encoded,
@@ -292,11 +292,11 @@ def _parse(markup: str, *, has_header: bool) -> nodes.document | None:
         return None
     settings = _settings()
     tree = _Tree(settings, new_reporter("document", settings), source="document")
-    parser = Parser(rfc2822=has_header, inliner=lenient_inliner())
+    parser = Parser(rfc2822=has_header, inliner=_lenient_inliner())
     try:
-        with lenient_directives():
+        with _lenient_directives():
             parser.parse(markup, tree)
-        restore_initials(tree)
+        _restore_initials(tree)
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - docutils raises what it likes, and plain text remains
@@ -307,7 +307,7 @@ def _parse(markup: str, *, has_header: bool) -> nodes.document | None:
 
 def _is_parseable(markup: str) -> bool:
     """Whether docutils can parse a text in reasonable time, and lxml can store the result."""
-    if len(markup) > _MAX_PARSED_CHARS or NOT_XML.search(markup.translate({0x0B: " ", 0x0C: " "})):
+    if len(markup) > _MAX_PARSED_CHARS or _NOT_XML.search(markup.translate({0x0B: " ", 0x0C: " "})):
         return False
     n_constructs = sum(1 for _ in _CONSTRUCT.finditer(markup))
     return n_constructs * markup.count("\n") <= _MAX_COPIED_LINES
@@ -344,48 +344,27 @@ def _fields(tree: nodes.document) -> dict[str, str]:
     for field in first:
         if isinstance(field, nodes.field):
             name, value = field[0].astext().lower(), one_line(field[1].astext())
-            if name in _AUTHORS:
+            if name in text.AUTHORS:
                 value = "; ".join(one_line(one.astext()) for one in field[1].findall(nodes.paragraph))
-            fields[name] = f"{fields[name]}; {value}" if fields.get(name) and name in _AUTHORS else value
+            fields[name] = f"{fields[name]}; {value}" if fields.get(name) and name in text.AUTHORS else value
     return fields
 
 
-def _metadata(fields: dict[str, str]) -> dict[str, MetadataValue]:
-    metadata: dict[str, MetadataValue] = {}
-    for name, value in fields.items():
-        if not value or len(value) > _MAX_VALUE_CHARS:
-            continue
-        if name in _AUTHORS:
-            metadata["authors"] = [*split_names(value)]
-        else:
-            metadata[name] = typed_scalar(value)
-    return metadata
-
-
-NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _DROPPED = (
     nodes.author, nodes.colspec, nodes.comment, nodes.decoration, nodes.image, nodes.meta, nodes.pending, nodes.raw,
     nodes.substitution_definition,
 )  # fmt: skip
-_BRACKETED = (nodes.footnote_reference, nodes.citation_reference, nodes.label)
-_LEAVES = (
-    nodes.Text, nodes.substitution_reference, nodes.field_name, nodes.classifier, nodes.option_group, nodes.math,
-    *_BRACKETED,
-)  # fmt: skip
+_LEAVES: dict[type[nodes.Node], Callable[[str], str]] = {  # and how their words are written
+    **dict.fromkeys([nodes.Text, nodes.substitution_reference, nodes.option_group], str),
+    **dict.fromkeys([nodes.footnote_reference, nodes.citation_reference, nodes.label], "[{}]".format),
+    nodes.field_name: "{}: ".format, nodes.classifier: " : {}".format, nodes.math: tex_text,
+}  # fmt: skip
 _PAIRS = (nodes.field, nodes.footnote, nodes.citation, nodes.option_list_item)  # a name and its description
 _MAX_DEPTH = 5  # of substitutions inside substitutions
 
 
-def write_tree(tree: nodes.document, blocks: Blocks) -> None:
-    """Append the text of a document to `blocks`.
-
-    Substitutions can add about as many characters as the document has without them;
-    after that, references are written as their names.
-    """
-    write(_Conversion(tree).root, _GRAMMAR, blocks)
-
-
-def restore_initials(tree: nodes.document) -> None:
+def _restore_initials(tree: nodes.document) -> None:
     """Undo lists of one numbered item: "A. Lee" is a name and "1. Aim" a heading that was not underlined."""
     for numbered in list(tree.findall(nodes.enumerated_list)):
         if len(numbered) == 1 and isinstance(numbered[0], nodes.list_item) and numbered[0].children:
@@ -402,7 +381,11 @@ def _enumerator(numbered: nodes.enumerated_list) -> str:
 
 
 class _Conversion:
-    """An lxml tree of the parts that are text, as input of `markup.write`."""
+    """An lxml tree of the parts that are text, as input of `markup.write`.
+
+    Substitutions can add about as many characters as the document has without them;
+    after that, references are written as their names.
+    """
 
     def __init__(self, tree: nodes.document) -> None:
         self.root = etree.Element("document")
@@ -413,20 +396,18 @@ class _Conversion:
             node, parent, depth = todo.pop()
             if isinstance(node, _DROPPED) or _is_struck(node):
                 continue
-            if isinstance(node, _LEAVES):
+            if type(node) in _LEAVES:
                 if isinstance(node, nodes.classifier) and len(parent):
                     parent = parent[-1]  # the term before it
-                etree.SubElement(parent, "inline").text = NOT_XML.sub("\ufffd", self._words(node))
+                etree.SubElement(parent, "inline").text = _NOT_XML.sub("\ufffd", self._words(node))
                 continue
             element = etree.SubElement(parent, _tag(node))
             if isinstance(node, nodes.math_block):
-                element.text = NOT_XML.sub("\ufffd", tex_text(node.astext()))
+                element.text = _NOT_XML.sub("\ufffd", tex_text(node.astext()))
                 continue
             if isinstance(node, nodes.enumerated_list):
-                form = (
-                    f"{node.get('prefix', '')}{form_of(node.get('enumtype', ''))[:1] or '1'}{node.get('suffix', '.')}"
-                )
-                element.set("form", form)
+                number = form_of(node.get("enumtype", ""))[:1] or "1"
+                element.set("form", f"{node.get('prefix', '')}{number}{node.get('suffix', '.')}")
                 element.set("start", str(node.get("start", 1)))
             if isinstance(node, nodes.section):
                 depth += 1
@@ -440,18 +421,10 @@ class _Conversion:
     def _words(self, leaf: nodes.Node) -> str:
         if isinstance(leaf, nodes.substitution_reference):
             return self._substituted(leaf)
-        words: str = leaf.astext()
-        if isinstance(leaf, nodes.math):
-            return tex_text(words)
-        if isinstance(leaf, nodes.field_name):
-            return f"{words}: "
-        if isinstance(leaf, nodes.classifier):
-            return f" : {words}"
         if isinstance(leaf, nodes.option_group):
             return f"{', '.join(option.astext() for option in leaf)}  "
-        if isinstance(leaf, _BRACKETED):
-            return f"[{words}]" if words else ""
-        return words
+        words: str = leaf.astext()
+        return _LEAVES[type(leaf)](words) if words else ""
 
     def _substituted(self, reference: nodes.substitution_reference) -> str:
         """The text of a substitution, or its name where it has no definition or exceeds a limit."""

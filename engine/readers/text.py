@@ -140,14 +140,13 @@ def running_text(text: str) -> RunningText:
     for number, page in enumerate(pages):
         part = joined_words("\n".join(page))
         if number:
-            before = parts[-1].rstrip() if parts else ""
-            following = part.lstrip()
+            before = parts[-1].rstrip()
             is_cut = before[-1:] in _HYPHENS and before[-2:-1].isalpha()  # a word, with no head above its rest
-            if (n_heads or is_cut) and before and _ENDS_OPEN.search(before[-3:]) and following[:1].islower():
+            if (n_heads or is_cut) and _goes_on(before[-3:], part):
                 n_joined += 1
                 size -= len(parts[-1]) - len(before)
                 parts[-1] = before
-                part = "\n" + following
+                part = "\n" + part.lstrip()
             else:
                 part = "\f" + part
             starts.append(size + 1)
@@ -196,16 +195,13 @@ def _without_heads(pages: Sequence[list[str]]) -> list[list[str]]:
     feet = [_edge(page, range(len(page) - 1, -1, -1)) for page in pages]
     lines = {page[at] for page, *edges in zip(pages, tops, feet, strict=True) for edge in edges for at in edge}
     masked = {line: _mask(line) for line in lines}
-    repeated = [_repeated(pages, edges, masked) for edges in (tops, feet)]
-    outermost = [_counting(pages, edges) for edges in (tops, feet)]
+    sides = [(edges, _repeated(pages, edges, masked), _counting(pages, edges)) for edges in (tops, feet)]
     kept = []
     part = ""
     for number, page in enumerate(pages):
         dropped: set[int] = set()
-        for edge, masks, counting in (
-            (tops[number], repeated[0], outermost[0]),
-            (feet[number], repeated[1], outermost[1]),
-        ):
+        for edges, masks, counting in sides:
+            edge = edges[number]
             last = max((at for at, place in enumerate(edge) if masked[page[place]] in masks), default=-1)
             dropped |= {place for at, place in enumerate(edge) if masked[page[place]] in masks or (
                 at <= last and _PAGE_NUMBER.match(page[place]) is not None)}  # fmt: skip
@@ -350,8 +346,7 @@ def _closed_up(lines: Sequence[str], dropped: set[int]) -> list[str]:
                 kept.pop()
         elif is_gap and line.strip():
             is_gap = False
-            is_inside = bool(kept) and _ENDS_OPEN.search(kept[-1].rstrip()) and line.lstrip()[:1].islower()
-            kept += [line] if is_inside or not kept else ["", line]
+            kept += [line] if not kept or _goes_on(kept[-1], line) else ["", line]
         elif not is_gap:
             kept.append(line)
     return kept
@@ -385,9 +380,14 @@ def _with_neighbours(lines: Sequence[str], found: Sequence[int]) -> list[list[in
 
 
 def _interrupts(lines: Sequence[str], block: Sequence[int]) -> bool:
-    before = next((lines[place].rstrip() for place in range(block[0] - 1, -1, -1) if lines[place].strip()), "")
-    after = next((lines[place].lstrip() for place in range(block[-1] + 1, len(lines)) if lines[place].strip()), "")
-    return _ENDS_OPEN.search(before) is not None and after[:1].islower()
+    before = next((lines[place] for place in range(block[0] - 1, -1, -1) if lines[place].strip()), "")
+    after = next((lines[place] for place in range(block[-1] + 1, len(lines)) if lines[place].strip()), "")
+    return _goes_on(before, after)
+
+
+def _goes_on(before: str, after: str) -> bool:
+    """Whether a sentence goes on from one text to another."""
+    return _ENDS_OPEN.search(before.rstrip()) is not None and after.lstrip()[:1].islower()
 
 
 _FIELD = regex(r"([A-Z][A-Za-z-]{1,30}):[ \t]+(\S.*)")
@@ -399,7 +399,7 @@ _BOOK_STARTS, _BOOK_ENDS = (
 )
 _PATENT_NUMBER = regex(r"(?:Patent:? |Publication:? )?[A-Z]{2}[ -]?[\d,/ -]{6,20}(?: ?[A-Z]\d?)?")
 _COLUMNS = regex(r"\S(?: {3,}|\t)\S")
-_AUTHORS = ("author", "authors")
+AUTHORS = ("author", "authors")
 
 
 def read(data: bytes, doc_id: str, source: str) -> Document | Iterator[Document | Unreadable]:
@@ -481,16 +481,9 @@ def read_plain(decoded: str, n_encoded: int, doc_id: str, source: str) -> Docume
     running = running_text(book)
     text = running.text
     fields = header_fields(above or text)
-    metadata: dict[str, MetadataValue] = {
-        name: typed_scalar(value) for name, value in fields.items() if name not in ("title", "subject", *_AUTHORS)
-    }
-    metadata |= dated(fields.get("date", ""))
-    if names := [name for field in _AUTHORS for name in split_names(fields.get(field, ""))]:
-        metadata["authors"] = [*names]
     case = case_name(text)
-    title = fields.get("title") or fields.get("subject") or case or _title(text)
-    if case:
-        metadata = case_fields(text) | metadata
+    title = fields.pop("title", "") or fields.pop("subject", "") or case or _title(text)
+    metadata = (case_fields(text) if case else {}) | metadata_of(fields)
     return assemble(
         text,
         find_headings(text),
@@ -536,6 +529,15 @@ def header_fields(text: str, field: re.Pattern[str] = _FIELD) -> dict[str, str]:
         else:
             return {}
     return fields if len(fields) > 1 else {}
+
+
+def metadata_of(fields: Mapping[str, str]) -> dict[str, MetadataValue]:
+    """The fields of a header as metadata: names of authors in a list, a date in ISO form."""
+    metadata: dict[str, MetadataValue] = {
+        name: typed_scalar(value) for name, value in fields.items() if name not in AUTHORS
+    }
+    names = [name for field in AUTHORS for name in split_names(fields.get(field, ""))]
+    return metadata | dated(fields.get("date", "")) | ({"authors": [*names]} if names else {})
 
 
 def _title(text: str) -> str:

@@ -60,9 +60,9 @@ def test_markup_becomes_words_and_directives_for_programs_are_left_out(markup: s
 
 
 def test_a_field_list_or_the_header_of_a_proposal_is_metadata() -> None:
-    document = rst.read(f"Pumps\n=====\n\n:Author: A. Lee, B. Roy\n:Version: 2\n\n{BODY}".encode(), "a", "a.rst")
-    assert document.metadata == {"authors": ["A. Lee", "B. Roy"], "version": 2}
-    assert document.text.startswith("Pumps\nAuthor: A. Lee, B. Roy\nVersion: 2\n\nA sentence")
+    document = rst.read(f"Pumps\n=====\n\n:Author: A. Lee, B. Roy\n:Date: 4 July 2019\n\n{BODY}".encode(), "a", "a.rst")
+    assert document.metadata == {"authors": ["A. Lee", "B. Roy"], "date": "2019-07-04", "year": 2019}
+    assert document.text.startswith("Pumps\nAuthor: A. Lee, B. Roy\nDate: 4 July 2019\n\nA sentence")
     document = rst.read(f"PEP: 8\nTitle: Style\nStatus: Active\n\n\nAim\n===\n\n{BODY}".encode(), "a", "a.rst")
     assert (document.title, document.metadata) == ("Style", {"pep": 8, "status": "Active"})
     assert document.text.startswith("PEP: 8\nTitle: Style\nStatus: Active\n\nAim\n\nA sentence")
