@@ -118,6 +118,7 @@ _NUMBER_CLASS = re.compile(
     r"(?:^|\s)(?:\w*(?:[a-z\d]No|CommentaryLink)|(?:para|item|list|line|sec(?:tion)?|chapter)-?(?:num(?:ber)?|no))(?:\s|$)"
 )
 _LIST_FORM = re.compile(r"list-style(?:-type)?\s*:[^;]*\b((?:lower|upper)-(?:alpha|latin|roman))\b")
+_SEEN = (_HIDDEN, _CLEAR, _STRUCK, _RAISED_STYLE, _CENTRED, _BOLD, _FONT)  # looks that change what a reader sees
 _AT_RULE = re.compile(
     r"@media(?![^{@]*\bprint\b)[^{@]*\{((?:[^{}]*\{[^{}]*\})*)[^{}]*\}|@[^{;@]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}"
 )
@@ -339,7 +340,7 @@ def _rules(sheets: str) -> Mapping[str, tuple[str, str]]:
     rules: dict[str, tuple[str, str]] = {}
     for match in _RULE.finditer(_AT_RULE.sub(lambda rule: rule.group(1) or "", re.sub(r"/\*.*?(?:\*/|$)", "", sheets))):
         selectors = [*filter(None, map(_SELECTOR.match, match[1].split(",")))]
-        if selectors and _looks(match[2]):
+        if selectors and any(look.search(match[2]) for look in _SEEN):
             rules |= {f"{simple[2]}{simple[3]}": (simple[1].lower(), match[2]) for simple in selectors}
     return MappingProxyType(rules)
 
@@ -354,11 +355,6 @@ def _mark_entries(root: Element, entries: Mapping[str, int]) -> None:
         if level is not None:
             element.set("role", "heading")
             element.set("aria-level", str(min(6, level)))
-
-
-def _looks(style: str) -> bool:
-    """Whether a style changes what a reader of the page sees of the words."""
-    return any(pattern.search(style) for pattern in (_HIDDEN, _CLEAR, _STRUCK, _RAISED_STYLE, _CENTRED, _BOLD, _FONT))
 
 
 def _move_notes(root: Element) -> None:

@@ -436,13 +436,8 @@ def _read_fields(record: Mapping[str, Any], used: set[str]) -> set[str]:
     sections = record.get("sections")
     listed = sections if isinstance(sections, list) else []
     is_known = all(_OF_SECTION.issuperset(section) for section in listed if isinstance(section, dict))
-    plain = {name for name in used if _is_plain(record.get(name))}
-    return {
-        "_id",
-        "id",
-        *plain,
-        *(["text"] if not sections and _is_plain(record.get("text")) else ["sections"] if is_known else []),
-    }
+    plain = {name for name in (*used, *(() if sections else ("text",))) if _is_plain(record.get(name))}
+    return {"_id", "id", *plain, *(("sections",) if sections and is_known else ())}
 
 
 def _add_texts(blocks: Blocks, texts: Mapping[str, list[tuple[str, str]]], level: int = 1) -> None:

@@ -47,7 +47,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     if "META-INF/manifest.xml" in archive and b"encryption-data" in archive.read("META-INF/manifest.xml"):
         raise DocumentError("it is encrypted; save it without a password")
     root, blocks = parse_safely(archive.read("content.xml")), Blocks()
-    _insert_formulas(archive, root)
+    _insert_formulas(archive, root, blocks)
     parts = {name: _part(archive, name, blocks) for name in ("styles.xml", "meta.xml")}
     whole = etree.Element("document")  # as a flat file has all parts
     whole.extend([part for part in (*parts.values(), root) if part is not None])
@@ -210,17 +210,14 @@ def _mark_headings(body: Element, root: Element) -> None:
         heading.set(markup.LABEL, shown or (item.get(markup.LABEL) or "" if is_first else "") or cached)
 
 
-def _insert_formulas(archive: Archive, body: Element) -> None:
+def _insert_formulas(archive: Archive, body: Element, blocks: Blocks) -> None:
     """Put the formulas of embedded objects in their places."""
     for embedded in list(body.iter("{*}object")):
         name = f"{member_name(markup.attributes(embedded).get('href', ''), '')}/content.xml"
         if len(embedded) or name not in archive:
             continue
-        try:
-            root = parse_safely(archive.read(name))
-        except DocumentError:
-            continue
-        if local_name(root) == "math":
+        root = _part(archive, name, blocks)
+        if root is not None and local_name(root) == "math":
             embedded.append(root)
 
 

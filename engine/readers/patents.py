@@ -275,12 +275,9 @@ def _number_claims(part: Element) -> None:
 def _in_language(parts: list[Element], language: str | None) -> Element | None:
     """The part in a language, else the first part."""
     wanted = [(language or "").lower(), "en", "eng"]
-    ranked = sorted(parts, key=lambda part: next((at for at, one in enumerate(wanted) if _language(part) == one), 9))
-    return ranked[0] if ranked else None
-
-
-def _language(part: Element) -> str:
-    return markup.attributes(part).get("lang", "").lower()
+    languages = [markup.attributes(part).get("lang", "").lower() for part in parts]
+    found = next((languages.index(one) for one in wanted if one in languages), 0)
+    return parts[found] if parts else None
 
 
 def _left_out(element: Element, tag: str) -> str | None:
@@ -389,7 +386,8 @@ class _Bibliography:
         found = [(*(_words_of(one, tags) for tags in (_COUNTRIES, _NUMBERS, _DATES)),) for one in self._claims()]
         tags = ("B330", "B310", "B320")
         found += zip(*([words(one) for one in self._all(tag)] for tag in tags), strict=False)
-        return [(_application(country or default, number), date) for country, number, date in found if number]
+        known = ((country or default, "".join(number.split()), date) for country, number, date in found if number)
+        return [(n if n.startswith(("PCT", country)) else f"{country}{n}", date) for country, n, date in known]
 
     def inventors(self) -> list[str]:
         """The inventors; until 2012 the USPTO listed them as applicants."""
@@ -442,12 +440,6 @@ def _present(data: _Bibliography) -> dict[str, MetadataValue]:
         "cpc": _distinct(data.cpc()),
     }
     return {field: value for field, value in fields.items() if value}
-
-
-def _application(country: str, number: str) -> str:
-    """The number of an application with its country, which some numbers begin with."""
-    number = "".join(number.split())
-    return number if number.startswith(("PCT", country)) else f"{country}{number}"
 
 
 def _words_of(parent: Element, tags: Iterable[str]) -> str:
