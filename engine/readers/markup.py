@@ -156,6 +156,7 @@ _LOOKS = frozenset([  # attributes that say how an element looks, or how it chan
     "rend", "rendition", "style", "style-type", "content-type", "role", "status", "changed", "revisionflag",
 ])  # fmt: skip
 _WORD_ENDS = re.compile(r"(?!.*[A-Z\d_])\w{3}$")
+_WORD = re.compile(r"\w+")
 _LINKS = frozenset(["a", "xref", "ref"])
 _REFERENCES = frozenset(["ref", "bibl", "biblStruct", "biblFull", "us-citation", "citation", "reference"])
 
@@ -206,7 +207,7 @@ def local_name(element: Element) -> str:
 
 def write(root: Element, grammar: Grammar, blocks: Blocks) -> None:
     """Append the text under `root` to `blocks`; trees can be deep: the walk is not recursive."""
-    _Walk(grammar, blocks).through(root)
+    _Walk(root, grammar, blocks).through()
 
 
 def signs(text: str, font: str) -> str:
@@ -336,8 +337,9 @@ _ROLES = ("breaks", "cells", "items", "rows", "verbatim", "blocks", "words")
 
 
 class _Walk:
-    def __init__(self, grammar: Grammar, blocks: Blocks) -> None:
-        self._grammar = grammar
+    def __init__(self, root: Element, grammar: Grammar, blocks: Blocks) -> None:
+        self._root, self._grammar = root, grammar
+        self._whole = set[str]()  # words of the tree that no tag divides, from the first divided one on
         self._blocks = blocks
         self._buffer: list[str] = []
         self._prefix = self._pin = ""
@@ -352,7 +354,8 @@ class _Walk:
         self._sections: list[tuple[str, int] | None] = []  # title and level of the open sections
         self._kinds: dict[str, _Kind] = {}  # by tags
 
-    def through(self, root: Element) -> None:
+    def through(self) -> None:
+        root = self._root
         kind = self._kind_of(root.tag)
         if self._is_left_out(root, kind.name):
             return
@@ -422,9 +425,16 @@ class _Walk:
                 self._buffer.append(" ")
         elif self._is_inline and text[:1].isupper() and text[1:2].islower() and not self._verbatim:
             # Words that only their looks divide.
-            self._buffer.append(" " if _WORD_ENDS.search("".join(self._buffer[-3:])[-3:]) else "")
+            before = "".join(self._buffer[-3:])
+            is_divided = _WORD_ENDS.search(before[-3:]) and not self._is_compound(before, text)
+            self._buffer.append(" " if is_divided else "")
         self._is_inline = False
         self._buffer.append(text)
+
+    def _is_compound(self, before: str, text: str) -> bool:
+        """Whether a word that a tag divides, as "Java<b>Script</b>", stands elsewhere in one piece."""
+        self._whole = self._whole or {one for part in self._root.itertext(etree.Element) for one in _WORD.findall(part)}
+        return _WORD.findall(before)[-1] + _WORD.findall(text)[0] in self._whole
 
     def _open(self, node: Element, kind: _Kind) -> None:
         if kind.is_section:

@@ -49,6 +49,7 @@ _SKIPPED = ("<a class='skip-link' href='#m'>Skip to it</a>", "<div class='cookie
         ("a.html", html("<h2><span class='secnum'>1.</span>Aim</h2><p>Oak.</p>"), ["1. Aim Oak."]),
         *(("a.html", html(f"<p>{part}</p>"), [text]) for part, text in (
             ("<a href='x'>News</a><a href='y'>Results</a> of <b>Mac</b>Donald", "News Results of MacDonald"),
+            ("Java<b>Script</b> is JavaScript, <b>Open</b>Source no", "JavaScript is JavaScript, Open Source no"),
             ("Proof<a href='x'>2</a> see §<a href='y'>12</a>", "Proof^2 see §12"),
             ("<span style='margin-top:-100px'>It leaks.</span><span style='top:-999px'>Hid.</span>", "It leaks."))),
         ("a.xhtml", "<!DOCTYPE html [ <!ENTITY a '>'> ]>" + html("<p>Oak.</p>"), ["Oak."]),
