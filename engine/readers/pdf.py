@@ -51,7 +51,14 @@ class Flow:
         self._parts: list[str] = []
         self._n_chars = 0
         self._page_starts: dict[int, int] = {}
-        self._write(headings)
+        paragraphs = floats_last(self._paragraphs(headings), lines, self._edges, self._size, frozenset(headings))
+        for place, paragraph in enumerate(paragraphs):
+            heading = headings.get(paragraph[0])
+            if heading is not None:
+                title = " ".join(line.text for line in lines[heading.first : heading.stop])
+                self.headings.append(Heading(title.replace("\u00ad", ""), heading.level, self._n_chars))
+            self._parts.append(self._joined(paragraph) + ("\n\n" if place + 1 < len(paragraphs) else ""))
+            self._n_chars += len(self._parts[-1])
 
     @property
     def text(self) -> str:
@@ -66,25 +73,13 @@ class Flow:
             starts.append(following)
         return (0, *reversed(starts[:-1])) if starts else ()
 
-    def _write(self, headings: Mapping[int, HeadingLines]) -> None:
-        paragraphs = floats_last(self._paragraphs(headings), self._lines, self._edges, self._size, frozenset(headings))
-        for place, paragraph in enumerate(paragraphs):
-            heading = headings.get(paragraph[0])
-            if heading is not None:
-                title = " ".join(self._lines[number].text for number in range(heading.first, heading.stop))
-                self.headings.append(Heading(title.replace("\u00ad", ""), heading.level, self._n_chars))
-            self._add(self._joined(paragraph) + ("\n\n" if place + 1 < len(paragraphs) else ""))
-
     def _paragraphs(self, headings: Mapping[int, HeadingLines]) -> list[range]:
         starts: list[int] = []
         stop, n_chars = 0, 0
         for number, line in enumerate(self._lines):
-            heading = headings.get(number)
-            if heading is not None:
-                stop = heading.stop
-            if heading is not None or (
-                number >= stop and (number == stop or n_chars > MAX_PARAGRAPH_CHARS or self._starts_paragraph(number))
-            ):
+            is_first = number in headings or number == stop
+            stop = headings[number].stop if number in headings else stop
+            if is_first or (number > stop and (n_chars > MAX_PARAGRAPH_CHARS or self._starts_paragraph(number))):
                 starts.append(number)
                 n_chars = 0
             n_chars += len(line.text) + 1
@@ -110,10 +105,6 @@ class Flow:
                 text = pdf_layout.joined(text, line.text, self._known)
             self._page_starts.setdefault(line.page, self._n_chars + len(text) - len(line.text))
         return text.replace("\u00ad", "-")
-
-    def _add(self, part: str) -> None:
-        self._parts.append(part)
-        self._n_chars += len(part)
 
 
 MAX_PARAGRAPH_CHARS = 8_000  # a longer one is not joined any further
@@ -555,5 +546,5 @@ def _outline(pdf: _Pdf) -> list[OutlineEntry]:
         target = bookmark.get_dest()
         page = target.get_index() if target else None
         if page is not None:
-            entries.append(OutlineEntry(bookmark.get_title(), bookmark.level + 1, page))
+            entries.append((bookmark.get_title(), bookmark.level + 1, page))
     return entries

@@ -23,6 +23,7 @@ from engine.text.headings import (
 )
 
 _Style: TypeAlias = tuple[float, bool]  # size, bold
+OutlineEntry: TypeAlias = tuple[str, int, int]  # title; level, of which 1 is the outermost; page, from 0
 
 _LARGER = 1.08  # times the body size
 _SAME_SIZE = 0.05  # times the body size
@@ -75,15 +76,6 @@ _OUTLINE_SHARE = 0.6  # of the outline must be found in the text; otherwise it i
 
 
 @dataclass(frozen=True, slots=True)
-class OutlineEntry:
-    """An entry of the outline of a PDF."""
-
-    title: str
-    level: int  # 1 is the outermost
-    page: int  # from 0
-
-
-@dataclass(frozen=True, slots=True)
 class HeadingLines:
     """Lines `first` to `stop` (exclusive) are a heading."""
 
@@ -100,25 +92,25 @@ def by_outline(lines: Sequence[Line], outline: Sequence[OutlineEntry]) -> list[H
     keys = [_key(line.text) for line in lines]
     found: list[HeadingLines] = []
     n_left = _MAX_COMPARISONS
-    for entry in outline:
-        places = [*pages.get(entry.page, []), *pages.get(entry.page + 1, [])]  # the mark can be before a page break
+    for title, level, page in outline:
+        places = [*pages.get(page, []), *pages.get(page + 1, [])]  # the mark can be before a page break
         places = places[bisect_left(places, found[-1].stop if found else 0) :][: max(0, n_left)]
-        match = next((heading for place in places if (heading := _named_at(keys, place, entry))), None)
+        match = next((heading for place in places if (heading := _named_at(keys, place, title, level))), None)
         n_left -= places.index(match.first) + 1 if match else len(places)
         if match is not None:
             found.append(match)
     return found if len(outline) > 1 and len(found) >= _OUTLINE_SHARE * len(outline) else []
 
 
-def _named_at(keys: Sequence[str], place: int, entry: OutlineEntry) -> HeadingLines | None:
-    wanted, seen = _key(entry.title), ""
+def _named_at(keys: Sequence[str], place: int, title: str, level: int) -> HeadingLines | None:
+    wanted, seen = _key(title), ""
     for stop in range(place + 1, min(place + _MAX_LINES, len(keys)) + 1):
         seen += keys[stop - 1]
         longer, shorter = (seen, wanted) if len(seen) > len(wanted) else (wanted, seen)
         n_more = len(longer) - len(shorter)
         is_from_first = longer is wanted or n_more < len(keys[place])  # else the line is a formula above
         if shorter and is_from_first and longer.endswith(shorter) and _NUMBER.fullmatch(longer, 0, n_more):
-            return HeadingLines(place, stop, entry.level)
+            return HeadingLines(place, stop, level)
     return None
 
 

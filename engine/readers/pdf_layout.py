@@ -245,13 +245,6 @@ def _edges(page: Sequence[Line], n_lines: int, per_edge_line: int = _MIN_HEADED_
     return by_place[:n_lines] + by_place[len(page) - n_lines :]
 
 
-def _mask(line: Line) -> tuple[str, float]:
-    """A key for equal lines; the size separates a title from a running head of its words."""
-    words = _OF_PAGE.sub("", line.text)
-    is_head = 2 * sum(map(str.isupper, words.split())) > len(words.split())  # notes have other words beside a number
-    return (words if is_head else line.text).casefold(), line.size
-
-
 def _is_apart(line: Line, page: Sequence[Line], size: float) -> bool:
     """Whether a line is in another type than the body, or further from the other lines than these are."""
     if abs(line.size - size) > 0.02 * size:
@@ -266,7 +259,10 @@ def _is_apart(line: Line, page: Sequence[Line], size: float) -> bool:
 
 
 def _place(line: Line) -> _EdgePlace:
-    return *_mask(line), round(line.y)
+    """A key for equal lines; the size separates a title from a running head of its words."""
+    words = _OF_PAGE.sub("", line.text)
+    is_head = 2 * sum(map(str.isupper, words.split())) > len(words.split())  # notes have other words beside a number
+    return (words if is_head else line.text).casefold(), line.size, round(line.y)
 
 
 def _repeated(edges: Sequence[Sequence[Line]], least: int) -> set[tuple[int, _EdgePlace]]:
@@ -354,10 +350,7 @@ def without_line_numbers(lines: Sequence[Line]) -> list[Line]:
     n_full = sum(len(page) >= _MIN_NUMBERED_LINES for page in pages)
     if not n_full or sum(map(bool, chains)) < _SHARE_OF_NUMBERED_PAGES * n_full:
         return list(lines)
-    kept: list[Line] = []
-    for page, chain in zip(pages, chains, strict=True):
-        kept.extend(_without(page, chain))
-    return kept
+    return [line for page, chain in zip(pages, chains, strict=True) for line in _without(page, chain)]
 
 
 def _without(page: Sequence[Line], chain: Sequence[_Number]) -> Iterable[Line]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.readers.pdf_headings import HeadingLines, OutlineEntry, by_outline, by_type, with_unnumbered
+from engine.readers.pdf_headings import HeadingLines, by_outline, by_type, with_unnumbered
 from engine.readers.pdf_lines import Line
 
 BODY = "This is a line of the body text, as most lines are"
@@ -22,16 +22,16 @@ def page(*texts: str, size: float = 10) -> list[Line]:
 
 def test_outlines_match_numbers_on_lines_of_their_own_and_no_formulas() -> None:
     lines = page("B = 0", "The hat matrix", "B 1", "3.5. Changes")
-    entries = [OutlineEntry("The hat matrix", 1, 0), OutlineEntry("Changes", 2, 0)]
+    entries = [("The hat matrix", 1, 0), ("Changes", 2, 0)]
     assert by_outline(lines, entries) == [HeadingLines(11, 12, 1), HeadingLines(13, 14, 2)]
-    entries = [OutlineEntry("2.1 The hat matrix", 1, 0), OutlineEntry("2.2 Changes of it", 1, 0)]
+    entries = [("2.1 The hat matrix", 1, 0), ("2.2 Changes of it", 1, 0)]
     lines = page("2.1", "The hat matrix", "2.2 Changes", "of it")
     assert by_outline(lines, entries) == [HeadingLines(10, 12, 1), HeadingLines(12, 14, 1)]
 
 
 def test_an_entry_can_name_the_page_before_its_heading() -> None:
     lines = [*page("1 Aim"), replace(line("2 Means of it", 700, 13), page=1), replace(line(BODY, 680), page=1)]
-    entries = [OutlineEntry("Aim", 1, 0), OutlineEntry("Means of it", 1, 0)]
+    entries = [("Aim", 1, 0), ("Means of it", 1, 0)]
     assert by_outline(lines, entries) == [HeadingLines(10, 11, 1), HeadingLines(11, 12, 1)]
 
 
