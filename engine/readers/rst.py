@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from docutils import nodes
-from docutils.frontend import Values, get_default_settings
+from docutils.frontend import get_default_settings
 from docutils.parsers.rst import Directive, Parser, directives, roles
 from docutils.parsers.rst.directives.tables import CSVTable
 from docutils.parsers.rst.states import Inliner
@@ -95,7 +95,7 @@ def _lenient_directives() -> Iterator[None]:
             if known is not None:
                 return known, []
             found, messages = original(name, language, document)
-            return _lenient(found) if isinstance(found, type) else _Unknown, messages
+            return _lenient(found) if isinstance(found, type) else _UNKNOWN, messages
 
         directives.directive = lookup
         try:
@@ -152,21 +152,28 @@ class _Body(Directive):  # type: ignore[misc]
         return line
 
 
-def _as_node(node_of: Callable[[_Body, str], nodes.Node], *, has_short_argument: bool = False) -> type[Directive]:
-    """A directive for which one node stands, made of the directive and its argument."""
-    made = {"nodes": lambda self, argument, _: [node_of(self, argument)], "has_short_argument": has_short_argument}
-    return type("AsNode", (_Body,), made)
+def _directive(
+    nodes_of: Callable[[_Body, str, list[str]], list[Any]], *, has_short_argument: bool = False
+) -> type[Directive]:
+    """A directive for which nodes stand that are made of the directive, its argument and its options."""
+    return type("Known", (_Body,), {"nodes": nodes_of, "has_short_argument": has_short_argument})
 
 
-class _Literal(_Body):
-    """A directive whose body is not reStructuredText; the argument is a language or a file."""
+def _literal(own: _Body, _: str, options: list[str]) -> list[Any]:
+    """A body that is not reStructuredText; the argument is a language or a file."""
+    code = "\n".join(own.content).strip("\n")
+    return [*_captions(options), *([nodes.literal_block(code, code)] if code else [])]
 
-    has_short_argument = True
 
-    def nodes(self, argument: str, options: list[str]) -> list[Any]:
-        code = "\n".join(self.content).strip("\n")
-        found = _captions(options)
-        return [*found, nodes.literal_block(code, code)] if code else found
+def _titles(own: _Body, _: str, options: list[str]) -> list[Any]:
+    """The titles that are written out in a list of other files; file names are left out."""
+    titles = [match.group(1) for line in own.content if (match := _TITLED.fullmatch(line.strip()))]
+    return [*_captions(options), *(nodes.paragraph(title, title) for title in titles)]
+
+
+def _captions(options: list[str]) -> list[Any]:
+    matches = (_CAPTION.fullmatch(line) for line in options)
+    return [nodes.paragraph(match.group(1), match.group(1)) for match in matches if match]
 
 
 class _Csv(CSVTable):  # type: ignore[misc]
@@ -182,43 +189,31 @@ class _Csv(CSVTable):  # type: ignore[misc]
         return [*(nodes.paragraph(title, title) for title in self.arguments), nodes.raw(format=OTHER_FILE)]
 
 
-class _Toctree(_Body):
-    """A list of other files. Titles that are written out are kept, file names are not."""
-
-    def nodes(self, argument: str, options: list[str]) -> list[Any]:
-        titles = [match.group(1) for line in self.content if (match := _TITLED.fullmatch(line.strip()))]
-        return [*_captions(options), *(nodes.paragraph(title, title) for title in titles)]
-
-
-class _Unknown(_Body):
-    """Any other directive. The argument is a paragraph, the body is parsed like the rest of the document."""
-
-    def nodes(self, argument: str, options: list[str]) -> list[Any]:
-        found: list[Any] = []
-        if argument and _local(self.name) not in _FOR_PROGRAMS:
-            inline, _ = self.state.inline_text(argument, self.lineno)
-            found.append(nodes.paragraph(argument, "", *inline))
-        container = nodes.container()
-        self.state.nested_parse(self.content, self.content_offset, container)
-        return [*found, container]
+def _parsed(own: _Body, argument: str, _: list[str]) -> list[Any]:
+    """The argument as a paragraph, and the body, parsed like the rest of the document."""
+    found: list[Any] = []
+    if argument and _local(own.name) not in _FOR_PROGRAMS:
+        inline, _ = own.state.inline_text(argument, own.lineno)
+        found.append(nodes.paragraph(argument, "", *inline))
+    container = nodes.container()
+    own.state.nested_parse(own.content, own.content_offset, container)
+    return [*found, container]
 
 
-def _captions(options: list[str]) -> list[Any]:
-    matches = (_CAPTION.fullmatch(line) for line in options)
-    return [nodes.paragraph(match.group(1), match.group(1)) for match in matches if match]
-
-
+_UNKNOWN = _directive(_parsed)
 _KNOWN: dict[str, type[Directive]] = {
-    **dict.fromkeys(_LITERAL, _Literal),
+    **dict.fromkeys(_LITERAL, _directive(_literal, has_short_argument=True)),
     **dict.fromkeys(_WITHOUT_TEXT, _Body),
-    "raw": _as_node(lambda own, name: nodes.raw("", "\n".join(own.content), format=name), has_short_argument=True),
+    "raw": _directive(
+        lambda own, name, _: [nodes.raw("", "\n".join(own.content), format=name)], has_short_argument=True
+    ),
     **dict.fromkeys(
-        ["sectionauthor", "codeauthor", "moduleauthor"], _as_node(lambda _, name: nodes.author(name, name))
+        ["sectionauthor", "codeauthor", "moduleauthor"], _directive(lambda _, name, __: [nodes.author(name, name)])
     ),
     "csv-table": _Csv,
-    **dict.fromkeys(["include", "literalinclude"], _as_node(lambda *_: nodes.raw(format=OTHER_FILE))),
-    "class": _Unknown,  # in Sphinx it describes a class; docutils would drop the argument
-    "toctree": _Toctree,
+    **dict.fromkeys(["include", "literalinclude"], _directive(lambda *_: [nodes.raw(format=OTHER_FILE)])),
+    "class": _UNKNOWN,  # in Sphinx it describes a class; docutils would drop the argument
+    "toctree": _directive(_titles),
 }
 
 
@@ -276,21 +271,14 @@ def _is_struck(node: nodes.Node) -> bool:
     return isinstance(node, nodes.inline) and not _STRUCK.isdisjoint(node.get("classes", ()))
 
 
-def _settings() -> Values:
-    settings = get_default_settings(Parser)
-    settings.report_level = settings.halt_level = _SILENT
-    settings.warning_stream = False
-    settings.file_insertion_enabled = settings.raw_enabled = False
-    settings.syntax_highlight = "none"
-    settings.smart_quotes = False
-    return settings
-
-
 def _parse(markup: str, *, has_header: bool) -> nodes.document | None:
     """The tree of a document; None where docutils cannot parse it, or would take too long."""
     if not _is_parseable(markup):
         return None
-    settings = _settings()
+    settings = get_default_settings(Parser)
+    settings.report_level = settings.halt_level = _SILENT
+    settings.warning_stream = settings.file_insertion_enabled = settings.raw_enabled = settings.smart_quotes = False
+    settings.syntax_highlight = "none"
     tree = _Tree(settings, new_reporter("document", settings), source="document")
     parser = Parser(rfc2822=has_header, inliner=_lenient_inliner())
     try:
@@ -323,8 +311,7 @@ class _Tree(nodes.document):  # type: ignore[misc]
     def note_implicit_target(self, *_: object) -> None:
         """Links need ids."""
 
-    def note_explicit_target(self, *_: object) -> None:
-        """Links need ids."""
+    note_explicit_target = note_implicit_target
 
 
 def _title(tree: nodes.document) -> str:
