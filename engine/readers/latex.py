@@ -12,6 +12,7 @@ import posixpath
 import re
 import tarfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import count
@@ -211,14 +212,11 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
         body = "".join([*(match.group() for match in _ABSTRACT.finditer(preamble, 0, end)), *abstracts, body])
     blocks = Blocks()
     blocks.add(title)
-    for subtitle in front["subtitle"][:1]:
-        blocks.add(latex.with_code(plain(subtitle)))
-    for thank in thanks:
-        blocks.add(latex.with_code(plain(thank)))
-    counts = {
-        **revisions,
-        reasons.VARIANTS: n_variants + revisions[reasons.VARIANTS],
-        reasons.COMMENT_WORDS: latex.n_hidden + revisions[reasons.COMMENT_WORDS],
+    for words in (*front["subtitle"][:1], *thanks):
+        blocks.add(latex.with_code(plain(words)))
+    blocks.left_out.update(revisions + Counter({
+        reasons.VARIANTS: n_variants,
+        reasons.COMMENT_WORDS: latex.n_hidden,
         reasons.ENCODED: n_encoded,
         reasons.RUNNING_HEADS: n_repeated,
         reasons.FIGURES: len(_PICTURE.findall(body)),
@@ -226,7 +224,7 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
         reasons.FILES: len(latex.missing),
         reasons.LABELS: n_undefined,
         reasons.DOCUMENTS: n_others,
-    }
+    }))  # fmt: skip
     removed = [
         match.group() for pattern in (_DROPPED, _CITATION, _OPTION, _SECTION) for match in pattern.finditer(body)
     ]
@@ -240,7 +238,6 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
     fields = [_WITH_DIGITS.sub(" ", PLACE.sub(" ", without_settings(preamble, removed)))] if begin else []
     fields += [value for field in ("author", "date", "name", "notes") for value in front[field]]
     accounted = [title, blocks.text, *map(str, metadata.values()), *front["date"][:1]]
-    blocks.left_out.update(counts)
     blocks.left_out[reasons.FRONT_MATTER] = n_lost(accounted, list(map(_words, fields)))
     blocks.expect(_words(body))
     for words in (*removed, *front["author"], *front["notes"], *front["date"]):
@@ -250,12 +247,10 @@ def read_loaded(latex: LatexSource, doc_id: str, source: str, n_others: int = 0)
 
 def _words(latex: str) -> str:
     """The words of a source outside of its commands."""
-    return _NO_WORDS.sub(
-        " ",
-        _ACCENT.sub(
-            lambda match: " " if match.group()[:1] == "\\" and len(match.group()) > 2 else "", PLACE.sub(" ", latex)
-        ),
+    latex = _ACCENT.sub(
+        lambda sign: " " if sign[0].startswith("\\") and len(sign[0]) > 2 else "", PLACE.sub(" ", latex)
     )
+    return _NO_WORDS.sub(" ", latex)
 
 
 _WITH_DIGITS = re.compile(r"\b[^\W\d]*+\d\w*+")
@@ -638,7 +633,7 @@ def _main_files(folder: Members) -> list[Path]:
     """The complete documents that no other includes, the main one first."""
     sources = [
         path
-        for path in folder.paths
+        for path in folder.files
         if path.name.lower().endswith(_SOURCE_SUFFIXES) and not any(part.startswith(".") for part in path.parts)
     ]
     whole = [path for path in sources if not is_fragment(path, folder)] or sources

@@ -614,12 +614,9 @@ def _keep_arguments(cut: _Cut, match: re.Match[str], start: int, closing: Mappin
         adjacent.append(one)
     if not adjacent:
         return start
-    end = adjacent[-1].end
-    adjacent = adjacent[:1] if name == "restatable" else adjacent
-    words = [text[one.start : one.stop] for one in adjacent]
-    words = [_title_of(part) or part for part in words]
-    shown = [part for part in words if not _NOT_WORDS.fullmatch(part.strip())]
-    return cut.leave_out(start, end, f" {' '.join(shown)}\n\n" if shown else "")
+    words = [text[one.start : one.stop] for one in (adjacent[:1] if name == "restatable" else adjacent)]
+    shown = [part for part in (_title_of(one) or one for one in words) if not _NOT_WORDS.fullmatch(part.strip())]
+    return cut.leave_out(start, adjacent[-1].end, f" {' '.join(shown)}\n\n" if shown else "")
 
 
 _KNOWN_ENVIRONMENTS = frozenset([

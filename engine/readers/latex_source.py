@@ -10,7 +10,7 @@ import gzip
 import posixpath
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,21 +112,16 @@ class Members(Folder):
 
     def __init__(self, files: Mapping[Path, Callable[[], BinaryIO]]) -> None:
         """Take a function that opens each file; the paths begin with `/`, the top of the archive."""
-        self.root, self._files = Path("/"), files
-
-    @property
-    def paths(self) -> Iterable[Path]:
-        """The path of each file."""
-        return self._files
+        self.root, self.files = Path("/"), files
 
     def file(self, path: Path) -> Path | None:
         """The file of that name."""
         path = Path(posixpath.normpath(path.as_posix()))
-        return path if path in self._files else None
+        return path if path in self.files else None
 
     def read(self, path: Path) -> bytes:
         """The bytes of a file, unpacked."""
-        with self._files[path]() as stream:
+        with self.files[path]() as stream:
             return _unpacked(stream, path)
 
 
