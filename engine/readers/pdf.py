@@ -32,6 +32,7 @@ from engine.readers.pdf_headings import (
     with_unnumbered,
 )
 from engine.readers.pdf_lines import Line, lines_of, n_mapped_wrongly
+from engine.readers.text import STAMP
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, too_large, vocabulary
 from engine.text.document import SCANNED_PAGES, Document, MetadataValue, assemble, is_made_up_title
 from engine.text.segmentation import Heading
@@ -207,9 +208,6 @@ _MIN_PAGE_CHARS = 100  # a page of print has thousands
 _SHARE_OF_PICTURES, _SHARE_OF_SHAPES = 0.5, 0.3  # of the area of a scanned page, at least
 _PICTURES = (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM)
 _OCR_PROGRAM = "ocrmypdf"  # begins the creator of the files that it writes
-_STAMP = re.compile(
-    r"(?:Appellate\s)?(?:Case|USCA|Docket)\b.{0,200}\b(?:Document|Doc|Filed|Page|Entry)\b", re.IGNORECASE
-)
 _BETWEEN_WORDS = re.compile(  # hyphens of pdfium, private signs, letters from right to left, which are set in order
     "[\ufffe\x02\u00ad\ue000-\uf8ff\U000f0000-\U0010ffff\u0590-\u08ff\ufb1d-\ufeff]|(?<=[^\\W\\d_])(?=\\d)|(?<=\\d)(?=[^\\W\\d_])"
 )
@@ -303,7 +301,7 @@ def _properties(pdf: pypdfium2.PdfDocument) -> dict[str, str]:
 
 def _first_page(lines: Sequence[Line]) -> str:
     """The upper lines of the first page; those at the right of a caption stand behind the others."""
-    lines = [line for line in lines if line.page == 0 and not _STAMP.match(line.text)][:_LINES_OF_CAPTION]
+    lines = [line for line in lines if line.page == 0 and not STAMP.match(line.text)][:_LINES_OF_CAPTION]
     left, right = list[str](), list[str]()
     edge = min((line.left for line in lines), default=0.0)
     for before, line in zip([None, *lines], lines, strict=False):
@@ -341,7 +339,7 @@ def _check_text_layer(extract: _Extract) -> None:
 
 def _n_printed(lines: Iterable[Line]) -> int:
     """Characters of lines that are no stamp of a court."""
-    return sum(len(line.text) for line in lines if not _STAMP.match(line.text))
+    return sum(len(line.text) for line in lines if not STAMP.match(line.text))
 
 
 def _metadata(extract: _Extract) -> dict[str, MetadataValue]:
