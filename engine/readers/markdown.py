@@ -22,10 +22,10 @@ from engine.errors import DocumentError
 from engine.readers import left_out as reasons
 from engine.readers.blocks import MAX_HEADING_CHARS
 from engine.readers.encoding import decode
-from engine.readers.fields import case_fields, case_name, names_of, split_names, typed_scalar
+from engine.readers.fields import case_fields, case_name, names_of, typed_scalar
 from engine.readers.jsonl import flattened
 from engine.readers.markup import tex_text
-from engine.readers.text import header_fields, without_star_pages
+from engine.readers.text import header_fields, metadata_of, without_star_pages
 from engine.text.cleaning import joined_words, raised, without_encoded, without_gaps, without_readings
 from engine.text.document import Document, MetadataValue, assemble, is_made_up_title
 from engine.text.headings import names_part
@@ -41,8 +41,7 @@ _YAML = re.compile(
 _PART = re.compile(
     r"^---[ \t]+(abstract|middle|back|note_[a-z]{1,20})[ \t]*$", re.MULTILINE
 )  # of RFC sources, kramdown
-_TOML = re.compile(r"\+\+\+[ \t]*\n(?P<fields>(?:(?!\+\+\+)[^\n]*\n)*?)\+\+\+[ \t]*$\n?", re.MULTILINE)
-_TOML_NAMED = re.compile(r"---toml[ \t]*\n(?P<fields>.*?)^---[ \t]*$\n?", re.MULTILINE | re.DOTALL)
+_TOML = re.compile(r"(?:\+\+\+|---toml)[ \t]*\n(?P<fields>.*?)^(?:\+\+\+|---)[ \t]*$\n?", re.MULTILINE | re.DOTALL)
 _JSON = re.compile(
     r"(?:(?:---json|;;;)[ \t]*\n(?P<fields>.*?)^(?:---|;;;)[ \t]*$\n?|(?P<bare>\{[ \t]*\n.*?\n\}[ \t]*$)\n)",
     re.MULTILINE | re.DOTALL,
@@ -63,7 +62,7 @@ _AUTHORS = ("authors", "author", "by", "creator")
 
 def front_matter(text: str) -> tuple[dict[str, MetadataValue], str]:
     """The fields before a text, and the text after them; no fields where it starts with a mere rule."""
-    forms = ((_YAML, _yaml), (_TOML, _toml), (_TOML_NAMED, _toml), (_JSON, _json), (_TITLE_BLOCK, None))
+    forms = ((_YAML, _yaml), (_TOML, _toml), (_JSON, _json), (_TITLE_BLOCK, None))
     start = len(text) - len(text.lstrip("\n"))
     for pattern, parse in forms if text.startswith(("---", "+++", ";;;", "{", "%"), start) else ():
         match = pattern.match(text, start, _MAX_CHARS)
@@ -266,8 +265,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     text, n_encoded = without_encoded(decode(data))
     fields, text = front_matter(text)
     header = header_fields(text, _HEADER) if not fields and _HEADER.match(text) else {}
-    for name, value in header.items() if "title" in header else ():
-        fields |= {"authors": [*split_names(value)]} if name in ("author", "authors") else {name: typed_scalar(value)}
+    fields |= metadata_of(header) if "title" in header else {}
     text, n_readings = without_readings(joined_words(without_gaps(text)))
     text, counts = _without_comments(text)
     text, n_pages = without_star_pages(text) if "[*" in text or "[Pg " in text else (text, 0)

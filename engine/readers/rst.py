@@ -95,7 +95,10 @@ def _lenient_directives() -> Iterator[None]:
             if known is not None:
                 return known, []
             found, messages = original(name, language, document)
-            return _lenient(found) if isinstance(found, type) else _UNKNOWN, messages
+            if not isinstance(found, type):
+                return _UNKNOWN, messages
+            options = _AnyOption(getattr(found, "option_spec", None) or {})
+            return type(found.__name__, (found,), {"option_spec": options}), messages
 
         directives.directive = lookup
         try:
@@ -109,10 +112,6 @@ class _AnyOption(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:  # noqa: ANN401
         return directives.unchanged
-
-
-def _lenient(directive: Any) -> Any:  # noqa: ANN401
-    return type(directive.__name__, (directive,), {"option_spec": _AnyOption(directive.option_spec or {})})
 
 
 def _local(name: str) -> str:
@@ -321,10 +320,9 @@ def _title(tree: nodes.document) -> str:
 
 def _fields(tree: nodes.document) -> dict[str, str]:
     """The field list before all text, or right below the title."""
-    children = list(tree)
-    first = next((child for child in children if not isinstance(child, nodes.Invisible)), None)
-    while isinstance(first, nodes.section):
-        first = next((child for child in first[1:] if not isinstance(child, nodes.Invisible)), None)
+    first: nodes.Node | None = tree
+    while isinstance(first, nodes.document | nodes.section):
+        first = next((child for child in first if not isinstance(child, nodes.Invisible | nodes.title)), None)
     if not isinstance(first, nodes.field_list):
         return {}
     fields: dict[str, str] = {}

@@ -164,25 +164,22 @@ def running_text(text: str) -> RunningText:
 def _without_line_numbers(text: str) -> tuple[str, int]:
     """Leave out the numbers of the lines of filings and transcripts, which start again on each page."""
     lines = re.split(r"\n|(?<=[^\n])(?=\f)", text)
-    found = [_LINE_NUMBER.match(line) for line in lines]
+    found = {place: match for place, line in enumerate(lines) if (match := _LINE_NUMBER.match(line))}
     runs: list[list[int]] = []
-    for place, match in enumerate(found):
-        number = int(match["number"]) if match is not None else 0
-        if number == 1:
+    for place, match in found.items():
+        if int(match["number"]) == 1:
             runs.append([place])
-        elif number and runs and number == len(runs[-1]) + 1:
+        elif runs and int(match["number"]) == len(runs[-1]) + 1:
             runs[-1].append(place)
-    numbered = {place for run in runs if len(run) >= _LEAST_NUMBERED for place in run}
-    n_runs = sum(len(run) >= _LEAST_NUMBERED for run in runs)
+    first_lines = {run[0] for run in runs[1:]} if "\f" not in text else ()
+    runs = [run for run in runs if len(run) >= _LEAST_NUMBERED]
+    numbered = [place for run in runs for place in run]
     n_shown = sum(1 for line in lines if line.strip())
-    if n_runs < 2 or len(numbered) < _SHARE_NUMBERED * n_shown:
+    if len(runs) < 2 or len(numbered) < _SHARE_NUMBERED * n_shown:
         return text, 0
-    first_lines = {run[0] for run in runs[1:] if len(run) >= _LEAST_NUMBERED} if "\f" not in text else ()
     for place in numbered:
-        match = found[place]
-        if match is not None:
-            feed = "\f" if place in first_lines else match["feed"]
-            lines[place] = feed + lines[place][match.end() :]
+        feed = "\f" if place in first_lines else found[place]["feed"]
+        lines[place] = feed + lines[place][found[place].end() :]
     return "\n".join(lines).replace("\n\f", "\f"), len(numbered)
 
 
@@ -271,12 +268,10 @@ def _repeated(
     counting: Counter[tuple[str, int]] = Counter()
     apart: Counter[str] = Counter()
     for number, (page, edge) in enumerate(zip(pages, edges, strict=True)):
-        for mask in {masked[page[place]] for place in edge if len(page[place].strip()) <= _MAX_HEAD_CHARS}:
-            counts[mask] += 1
-        for place in edge:
-            mask = masked[page[place]]
-            values = {int(value) - number for value in _NUMBER.findall(page[place]) if len(value) < 6}
-            counting.update((mask, value) for value in values)
+        counts.update({masked[page[place]] for place in edge if len(page[place].strip()) <= _MAX_HEAD_CHARS})
+        for line in (page[place] for place in edge):
+            values = {int(value) - number for value in _NUMBER.findall(line) if len(value) < 6}
+            counting.update((masked[line], value) for value in values)
     n_full = sum(1 for edge in edges if edge)
     enough = max(_MIN_PAGES, n_full * _SHARE_COUNTING)
     by_number = {mask for (mask, _), n_pages in counting.items() if n_pages >= enough}
