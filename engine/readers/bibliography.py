@@ -106,9 +106,8 @@ def _person(name: str) -> str:
     """A name in the order in which it is spoken."""
     parts = [one_line(part) for part in name.split(",") if part.strip()]
     if named := dict(part.split("=", 1) for part in parts if "=" in part):  # of biblatex
-        return " ".join(
-            filter(None, (named.get(key, "").strip('" ') for key in ("given", "prefix", "family", "suffix")))
-        )
+        spoken = (named.get(key, "").strip('" ') for key in ("given", "prefix", "family", "suffix"))
+        return " ".join(filter(None, spoken))
     if len(parts) < 2 or _COMPANY.match(parts[-1]):
         return ", ".join(parts)
     suffixes = [part for part in parts[1:] if _SUFFIX.match(part)]

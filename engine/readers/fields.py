@@ -98,7 +98,7 @@ _WHOLE = (
     "name", "preferred", "preferredname", "literal", "displayname", "collab", "collectivename", "author", "creator",
 )  # fmt: skip
 _GIVEN, _FAMILY = (
-    ("given", "givenname", "first", "firstname", "forename"),
+    ("given", "givenname", "first", "firstname", "forename", "initials"),
     ("family", "familyname", "last", "lastname", "surname"),
 )
 
@@ -266,12 +266,8 @@ def _parties(head: str, is_opinion: bool) -> str:
         above, below = head[:start].split("\n")[:-1], head[match.end() :].lstrip().split("\n")
         first = _party(first if _without_role(first) else _name_above(above))
         second = _party(second if _without_role(second) else _name_below(below))
-        if (
-            first
-            and second
-            and not names_court(first)
-            and (is_opinion or (match.start() < 200 and "." in match.group()[:3]))
-        ):
+        is_named = is_opinion or (match.start() < 200 and "." in match.group()[:3])
+        if first and second and is_named and not names_court(first):
             return f"{first} v. {second}"
     return ""
 

@@ -248,17 +248,15 @@ def person_name(person: Element) -> str:
             name = next((one for one in others if one.get("name-style") == "western"), others[0] if others else None)
         if name is None:
             continue
-        if tag == "string-name" and any(re.search(r"[^\W\d_]", part.tail or "") for part in (*name,)):
-            return words(name)
-        if tag == "string-name" and re.search(r"[^\W\d_]", name.text or ""):
+        texts = (name.text, *(part.tail for part in name))
+        if tag == "string-name" and any(re.search(r"[^\W\d_]", text or "") for text in texts):
             return words(name)
         given, surname = words(name.find("{*}given-names")), words(name.find("{*}surname"))
         if surname or given:
             parts = (surname, given) if name.get("name-style") == "eastern" else (given, surname)
             return one_line(" ".join((*parts, words(name.find("{*}suffix")))))
-        members = [one for one in name.iterchildren("{*}contrib-group", "{*}xref", "{*}fn")]
         whole = words(name)
-        for member in members:
-            whole = whole.replace(words(member), "") if words(member) else whole
+        for member in filter(words, name.iterchildren("{*}contrib-group", "{*}xref", "{*}fn")):
+            whole = whole.replace(words(member), "")
         return one_line(whole)
     return "Anonymous" if person.find("{*}anonymous") is not None else ""

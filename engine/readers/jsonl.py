@@ -252,7 +252,8 @@ def _records_of(
             number += 1
             place = f"{source}:{number}"
             if len(line) > _MAX_LINE_BYTES:
-                _skip_line(reader, line)
+                while line and not line.endswith(b"\n"):
+                    line = reader.readline(2**20)
                 yield Unreadable(place, str(too_large("line", f"more than {_MAX_LINE_BYTES:,}", _MAX_LINE_BYTES)))
             elif action := ACTION.match(line):
                 own = {"_id": action[1].decode("utf-8", "replace").strip()} if action[1] else {}
@@ -274,11 +275,6 @@ def _skip_blank_lines(reader: io.BufferedReader[Any]) -> int:
     n_bytes = ahead.rfind(b"\n", 0, n_blank) + 1
     reader.read(n_bytes)
     return ahead.count(b"\n", 0, n_bytes)
-
-
-def _skip_line(lines: io.BufferedReader[Any], line: bytes) -> None:
-    while line and not line.endswith(b"\n"):
-        line = lines.readline(2**20)
 
 
 def _read_line(
@@ -470,10 +466,8 @@ def _add_text(blocks: Blocks, text: str, depth: int = 0) -> None:
     if running.pages and not blocks.pages:
         n_blank = len(running.text) - len(running.text.lstrip("\n"))
         blocks.pages += [start + max(0, place - n_blank) for place in running.pages]
-    if headings and ";base64," not in block:
-        blocks.headings += [
-            Heading(heading.title, heading.level + depth, start + heading.start) for heading in headings
-        ]
+    if ";base64," not in block:
+        blocks.headings += [Heading(one.title, one.level + depth, start + one.start) for one in headings]
 
 
 def _add_metadata(value: object, metadata: dict[str, MetadataValue], *, is_strict: bool) -> None:

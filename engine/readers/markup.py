@@ -9,6 +9,7 @@ import html
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from lxml import etree
@@ -88,15 +89,9 @@ def write_formulas(root: Element, text: str, blocks: Blocks) -> None:
     if not any(mark in text for mark in ("$", "\\(", "\\[")):
         return
 
-    def written(match: re.Match[str]) -> str:
-        tex = match[1] or match[2] or match[3]
-        if not _IS_TEX.search(tex) or not (shown := tex_text(tex.strip())):
-            return match.group()
-        blocks.skip(match.group())
-        return shown
-
-    def written_alone(match: re.Match[str]) -> str:
-        shown = tex_text(match[1]) if _IS_TEX_ALONE.search(match[1]) else ""
+    def written(is_tex: re.Pattern[str], match: re.Match[str]) -> str:
+        tex = next(filter(None, match.groups()))
+        shown = tex_text(tex.strip()) if is_tex.search(tex) else ""
         blocks.skip(match.group() if shown else "")
         return shown or match.group()
 
@@ -104,8 +99,8 @@ def write_formulas(root: Element, text: str, blocks: Blocks) -> None:
     for element, place in dict.fromkeys((one.getparent(), "tail" if one.is_tail else "text") for one in found):
         owner = element if place == "text" else element.getparent()
         if not any(local_name(one) in _NO_TEX for one in (owner, *owner.iterancestors(etree.Element))):
-            text = _IN_TEXT.sub(written, getattr(element, place))
-            setattr(element, place, _IN_DOLLARS.sub(written_alone, text) if "$" in text else text)
+            text = _IN_TEXT.sub(partial(written, _IS_TEX), getattr(element, place))
+            setattr(element, place, _IN_DOLLARS.sub(partial(written, _IS_TEX_ALONE), text) if "$" in text else text)
 
 
 _TOKENS = frozenset(["mi", "mn", "mo", "ms", "mtext", "ci", "cn"])

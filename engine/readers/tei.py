@@ -97,9 +97,8 @@ def _left_out(element: Element, tag: str) -> str | None:
 def _is_raised(element: Element, tag: str) -> bool:
     if tag == "hi":
         return any(re.search(r"\bsup", element.get(name) or "") for name in ("rend", "rendition", "style"))
-    is_mark = (element.get("target") or "").startswith("#") and re.fullmatch(
-        r"\W*\d{1,3}\W*", words(element)
-    ) is not None
+    is_number = re.fullmatch(r"\W*\d{1,3}\W*", words(element)) is not None
+    is_mark = is_number and (element.get("target") or "").startswith("#")
     return tag == "ref" and (element.get("type") in ("bibr", "foot", "note", "noteAnchor") or is_mark)
 
 

@@ -20,7 +20,7 @@ from engine.errors import DocumentError
 from engine.readers import jats, markup, patents, tei
 from engine.readers import left_out as reasons
 from engine.readers.blocks import Blocks, several
-from engine.readers.fields import dated, iso_date
+from engine.readers.fields import dated, iso_date, names_of
 from engine.readers.markup import Element, Grammar, HeadingMark, all_text, local_name, parse_safely, words, write
 from engine.readers.records import of_bioc
 from engine.text.cleaning import MAX_DOCUMENT_BYTES, joined_words, one_line, too_large
@@ -88,7 +88,6 @@ _ATOM = {
     "created": "published", "date": "published", "identifier": "id", "guid": "id",
 }  # fmt: skip
 _OF_ROWS = {"Id": "id", "Title": "title", "Body": "description", "CreationDate": "created"}
-_GIVEN, _FAMILY = ("forename", "firstname", "givenname", "given-name"), ("lastname", "familyname", "surname")
 _WHOLE = ("personname", "name", "collectivename", "orgname", "organization")
 _OF_AUTHORS = _FRONTS | {
     "authors", "authorgroup", "author-group", "authorlist", "article", "entry", "articleinfo", "bookinfo",
@@ -361,11 +360,8 @@ def _read_one(root: Element | bytes, doc_id: str, source: str) -> Document:
     root = parse_safely(root) if isinstance(root, bytes) else root
     if local_name(root) == "sequence-cwu" or root.find("{*}redirect") is not None:
         raise DocumentError(_LISTING)
-    return (
-        _read_wiki(root, doc_id, source)
-        if local_name(root) == "page"
-        else _READERS.get(local_name(root), _read_any)(root, doc_id, source)
-    )
+    read = _read_wiki if local_name(root) == "page" else _READERS.get(local_name(root), _read_any)
+    return read(root, doc_id, source)
 
 
 def _read_wiki(page: Element, doc_id: str, source: str) -> Document:
@@ -503,9 +499,8 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
     """Fields that many formats name."""
     elements = markup.named(root, _DATE.match) or [*root.iter("{*}updated")]
     values = ({**one.attrib, "": markup.date_of(one) or words(one)} for one in elements)
-    dates = [
-        *filter(None, (iso_date(one.get("date") or one.get("Date") or one.get("ISO") or one[""]) for one in values))
-    ]
+    dates = [iso_date(one.get("date") or one.get("Date") or one.get("ISO") or one[""]) for one in values]
+    date = next(filter(None, dates), "")
     authors = [
         one
         for one in root.iter("{*}author", "{*}creator")
@@ -521,34 +516,25 @@ def _metadata(root: Element) -> dict[str, MetadataValue]:
         "id": words(root.find("{*}id" if local_name(root) == "entry" else "{*}docno")),
         "pmid": words(next(root.iter("{*}pmid"), None)),
         "journal": words(root.find(".//{*}journal/{*}title")),
-        "date": dates[0] if dates else "",
-        "year": int(dates[0][:4]) if dates else None,
+        **dated(date),
     }
     return {field: value for field, value in fields.items() if value}
 
 
 def _person(author: Element) -> str:
     """The name of an author, without the address."""
-    given, family = (
-        next((name for tag in tags if (name := words(next(author.iter(f"{{*}}{tag}"), None)))), "")
-        for tags in (_GIVEN, _FAMILY)
-    )
-    whole = (words(author.find(f"{{*}}{tag}")) for tag in _WHOLE)
-    return (
-        author.get("fullname")
-        or " ".join(filter(None, (given or author.get("initials"), family or author.get("surname"))))
-        or next(filter(None, whole), "")
-        or one_line(all_text(author))
-    )
+    parts = {local_name(one): words(one) for one in reversed([*author.iter(etree.Element)]) if not len(one)}
+    names = names_of({**parts, **author.attrib})
+    whole = filter(None, (words(author.find(f"{{*}}{tag}")) for tag in _WHOLE))
+    return author.get("fullname") or next(chain(names, whole), "") or one_line(all_text(author))
 
 
 def _write_attributes(root: Element) -> None:
     """Titles that RFCs of version 2 have as attributes become elements, and so do the texts of references."""
     headed = ("section", "figure", "texttable", "note", "abstract")
     for element in list(root.iter(*(f"{{*}}{tag}" for tag in headed))):
-        is_whole = (
-            local_name(element) == "abstract" and element.find("*[@Label]") is None
-        )  # parts have labels in PubMed
+        has_labels = element.find("*[@Label]") is not None  # of its parts, in PubMed
+        is_whole = local_name(element) == "abstract" and not has_labels
         title = element.get("title") or ("Abstract" if is_whole else "")
         if title and not any(local_name(child) in _HEADINGS for child in element.iterchildren(etree.Element)):
             element.insert(0, heading := _heading_of(title))
