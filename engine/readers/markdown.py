@@ -269,7 +269,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     text, n_readings = without_readings(joined_words(without_gaps(text)))
     text, counts = _without_comments(text)
     text, n_pages = without_star_pages(text) if "[*" in text or "[Pg " in text else (text, 0)
-    counts.update({reasons.READINGS: n_readings, reasons.RUNNING_HEADS: n_pages})
+    counts.update({reasons.READINGS: n_readings, reasons.RUNNING_HEADS: n_pages, reasons.ENCODED: n_encoded})
+    counts[reasons.FIGURES] += len(_PICTURE.findall(text))
     find = _headings if text.count("\n") < _MAX_PARSED_LINES else _headings_by_line
     found = (replace(heading, title=plain(heading.title)) for heading in find(text))
     headings = [heading for heading in found if heading.title.strip() and len(heading.title) <= MAX_HEADING_CHARS]
@@ -290,11 +291,7 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
         source=source,
         title=title,
         metadata=fields,
-        left_out={
-            **counts,
-            reasons.FIGURES: len(_PICTURE.findall(text)) + counts[reasons.FIGURES],
-            reasons.ENCODED: n_encoded,
-        },
+        left_out=counts,
     )
 
 

@@ -305,14 +305,13 @@ def _first_page(lines: Sequence[Line]) -> str:
     left, right = list[str](), list[str]()
     edge = min((line.left for line in lines), default=0.0)
     for before, line in zip([None, *lines], lines, strict=False):
-        text = line.text
         is_beside = before is not None and abs(line.y - before.y) < 1 and line.left > before.right + line.size
         if before is not None and is_beside and len(before.text) < _MAX_PARTY:
-            right.append(text)
+            right.append(line.text)
         else:
-            cells = line.cells[not text.startswith(line.cells[:1]) :]
-            is_split = line.left < edge + _MARGIN and " ".join(cells) == text and len(cells[0]) < _MAX_PARTY
-            left.append(cells[0] if is_split else text)
+            cells = line.cells[not line.text.startswith(line.cells[:1]) :]
+            is_split = line.left < edge + _MARGIN and " ".join(cells) == line.text and len(cells[0]) < _MAX_PARTY
+            left.append(cells[0] if is_split else line.text)
             right.extend(cells[1:] if is_split else ())
     return "\n".join([*left, *right]).replace("\u00ad", "-")
 

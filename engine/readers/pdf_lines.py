@@ -445,7 +445,8 @@ def split_rows(text_page: _TextPage, rows: list[Line], characters: str, most: in
                 break
             if found := _gaps_between_words(text_page, rows[at], characters):
                 gaps[at] = found
-    is_prose = all(_is_prose(rows[at], found, characters) for at, found in gaps.items())
+    parts = (part for at, found in gaps.items() for part in _between(rows[at], found, characters))
+    is_prose = all(_has_words(part, _WORDS_OF_PROSE) for part in parts)  # cells of most tables have fewer
     least = _MIN_ROWS_OF_PROSE if is_prose else _MIN_ROWS
     if len(gaps) < least:
         gutter, laced = _laced(rows)
@@ -544,19 +545,18 @@ def _gaps(text_page: _TextPage, line: Line, characters: str) -> list[_Gap]:
 def _gaps_between_words(text_page: _TextPage, line: Line, characters: str) -> list[_Gap]:
     """The spaces of a line that are far wider than a word space and have words on both sides."""
     found = [gap for gap in _gaps(text_page, line, characters) if gap[1] - gap[0] >= _GUTTER * line.size]
-    borders = [line.start, *(place for _, _, place in found), line.stop]
-    has_words = [_has_words(characters[start:stop]) for start, stop in pairwise(borders)]
+    has_words = map(_has_words, _between(line, found, characters))
     return [gap for gap, both in zip(found, pairwise(has_words), strict=True) if all(both)]
+
+
+def _between(line: Line, gaps: Iterable[_Gap], characters: str) -> list[str]:
+    """The texts of a line between its gaps."""
+    borders = [line.start, *(place for _, _, place in gaps), line.stop]
+    return [characters[start:stop] for start, stop in pairwise(borders)]
 
 
 def _has_words(side: str, least: int = _MIN_SIDE_WORDS) -> bool:
     return len(side.split()) >= least or sum(is_unspaced(sign, sign) for sign in side) >= 3 * least
-
-
-def _is_prose(line: Line, gaps: Iterable[_Gap], characters: str) -> bool:
-    """Whether a row has more words between its gaps than the cells of most tables."""
-    borders = [line.start, *(place for _, _, place in gaps), line.stop]
-    return all(_has_words(characters[start:stop], _WORDS_OF_PROSE) for start, stop in pairwise(borders))
 
 
 def _by_columns(

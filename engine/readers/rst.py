@@ -352,11 +352,10 @@ _MAX_DEPTH = 5  # of substitutions inside substitutions
 def _restore_initials(tree: nodes.document) -> None:
     """Undo lists of one numbered item: "A. Lee" is a name and "1. Aim" a heading that was not underlined."""
     for numbered in list(tree.findall(nodes.enumerated_list)):
-        if len(numbered) == 1 and isinstance(numbered[0], nodes.list_item) and numbered[0].children:
-            item = numbered[0]
-            if isinstance(item[0], nodes.paragraph):
-                item[0].insert(0, nodes.Text(_enumerator(numbered)))
-                numbered.replace_self(item.children)
+        item = numbered[0] if len(numbered) == 1 else None
+        if isinstance(item, nodes.list_item) and item.children and isinstance(item[0], nodes.paragraph):
+            item[0].insert(0, nodes.Text(_enumerator(numbered)))
+            numbered.replace_self(item.children)
 
 
 def _enumerator(numbered: nodes.enumerated_list) -> str:

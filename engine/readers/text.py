@@ -107,8 +107,7 @@ def without_star_pages(text: str) -> tuple[str, int]:
     """Leave out the numbers of printed pages, as "[*4]", "*4" or "[Pg 4]", in text that has them in order."""
     marks = list(_STAR.finditer(text)) if len(_STARRED.findall(text)) > 1 else []
     numbers = [int(next(filter(None, match.group("marked", "star", "bare")))) for match in marks]
-    n_rising = sum(0 < b - a <= 2 for a, b in pairwise(numbers))
-    if len(marks) < 2 or n_rising < 0.8 * (len(marks) - 1):
+    if len(marks) < 2 or not _rises(numbers):
         return text, 0
 
     def joined(match: re.Match[str]) -> str:
@@ -351,12 +350,13 @@ def _counts_up(lines: Sequence[str]) -> bool:
     """Whether one number of the lines rises by one or two from line to line."""
     rows = [[int(value) for value in _NUMBER.findall(line) if len(value) < 6] for line in lines]
     n_columns = min(map(len, rows), default=0)
-    for column in [*range(n_columns), -1]:
-        values = [row[column] for row in rows if row]
-        n_rising = sum(0 < b - a <= 2 for a, b in pairwise(values))
-        if len(values) >= _MIN_PAGES and n_rising >= 0.8 * (len(values) - 1):
-            return True
-    return False
+    columns = ([row[column] for row in rows if row] for column in (*range(n_columns), -1))
+    return any(len(values) >= _MIN_PAGES and _rises(values) for values in columns)
+
+
+def _rises(values: Sequence[int]) -> bool:
+    """Whether numbers rise by one or two from each to the next, with few exceptions."""
+    return sum(0 < b - a <= 2 for a, b in pairwise(values)) >= 0.8 * (len(values) - 1)
 
 
 def _with_neighbours(lines: Sequence[str], found: Sequence[int]) -> list[list[int]]:
