@@ -146,18 +146,22 @@ def floats_last(
 def _rest(ahead: Sequence[range], last: int, lines: Sequence[Line], edges: Sequence[float], size: float) -> int | None:
     """Which of the paragraphs ahead continues the open sentence of line `last`; None without one."""
     before = lines[last]
-    is_full = before.right >= edges[last] - _SHORT * before.size and " " in before.text
-    if not is_full or not _is_body(before, size) or not _OPEN_END.search(before.text):
+    is_full = before.right >= edges[last] - _SHORT * before.size
+    if " " not in before.text or not _is_body(before, size) or not _OPEN_END.search(before.text):
         return None
     for number, paragraph in enumerate(ahead):
         line = lines[paragraph.start]
         is_narrow = all(
             lines[place].right < lines[place].left + _NARROW * (edges[place] - line.left) for place in paragraph
         )
-        if _is_turn_of_page(before, line, [lines[other.start] for other in ahead[:number]], size):
+        notes = [lines[other.start] for other in ahead[:number]]
+        goes_on = is_full or (line.text[0].islower() and all(note.size < before.size for note in notes))
+        if goes_on and _is_turn_of_page(before, line, notes, size):
             return number
         if not _is_body(line, size):
             continue
+        if not is_full:
+            return None
         if line.text[0].islower() and _GOES_ON.match(line.text) and (not is_narrow or len(paragraph) == 1):
             return number
         is_note = line.page == before.page and _NOTE.match(line.text)

@@ -32,6 +32,12 @@ def test_lines_that_end_a_sentence_or_are_short_or_small_are_complete() -> None:
         assert ordered([first, CAPTION, REST]) == [[0], [1], [2]]
 
 
+def test_a_short_line_goes_on_behind_small_notes_at_the_foot_of_its_page() -> None:
+    first, rest = line("the 24 men who moved the", right=200), Line("forklift out.", 1, 72, 500, 700, 10, is_bold=False)
+    for size, order in ((8, [[0, 2], [1]]), (10, [[0], [1], [2]])):
+        assert ordered([first, Line("1 See Beta.", 0, 72, 500, 60, size, is_bold=False), rest]) == order
+
+
 def test_nothing_moves_across_headings_paragraphs_or_long_texts() -> None:
     assert ordered([OPEN, line("2 Methods"), REST], headings=frozenset([1])) == [[0], [1], [2]]
     assert ordered([OPEN, line("Another paragraph of the text."), REST]) == [[0], [1], [2]]
