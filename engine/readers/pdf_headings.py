@@ -449,9 +449,8 @@ def _style(line: Line) -> _Style:
 def _may_be_title(lines: Sequence[Line], group: range) -> bool:
     """Whether a group can be the title: a numbered heading or one such as "Abstract" only at the very top."""
     text = _text(lines, group)
-    if _FILED.match(text):
-        return False
-    return group.start < _TOP_LINES or (parse(text) is None and not _is_unnumbered(text))
+    is_at_top = group.start < _TOP_LINES
+    return not _FILED.match(text) and (is_at_top or (parse(text) is None and not _is_unnumbered(text)))
 
 
 def _is_first_of_words(lines: Sequence[Line], group: range) -> bool:

@@ -130,24 +130,19 @@ def column_starts(page: Sequence[Line]) -> list[float]:
     lefts = sorted(line.left for line in page)
     width = max(line.right for line in page) - lefts[0]
     starts = [lefts[0]]
-    for place, n_lines in _places(lefts):
-        if n_lines < max(_MIN_COLUMN_LINES, _MIN_SHARE * len(page)) or place - starts[-1] < _MIN_WIDTH * width:
+    following = 0
+    while following < len(lefts):
+        place, first = lefts[following], following
+        following = bisect_right(lefts, place + _SAME_COLUMN)  # starts that are close together are one place
+        if (
+            following - first < max(_MIN_COLUMN_LINES, _MIN_SHARE * len(page))
+            or place - starts[-1] < _MIN_WIDTH * width
+        ):
             continue
         inside = [line.right for line in page if starts[-1] - _SAME_COLUMN <= line.left < place - _SAME_COLUMN]
         if sum(right <= place for right in inside) >= _SHARE_ENDING * len(inside):
             starts.append(place)
     return starts
-
-
-def _places(lefts: Sequence[float]) -> list[tuple[float, int]]:
-    """The places where lines start, with the number of lines; starts that are close together are one place."""
-    places: list[list[float]] = []
-    for left in lefts:
-        if places and left - places[-1][0] <= _SAME_COLUMN:
-            places[-1].append(left)
-        else:
-            places.append([left])
-    return [(place[0], len(place)) for place in places]
 
 
 def _column_edges(page: Sequence[Line]) -> list[float]:

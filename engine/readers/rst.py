@@ -244,7 +244,8 @@ def read(data: bytes, doc_id: str, source: str) -> Document:
     fields = header or _fields(tree)
     named = "; ".join(author.astext() for author in tree.findall(nodes.author))
     fields |= {"authors": named} if named and fields.keys().isdisjoint(text.AUTHORS) else {}
-    title = fields.pop("title", "") or fields.pop("subject", "") or _title(tree)
+    sections = [child[0].astext() for child in tree if isinstance(child, nodes.section) and len(child)] or [""]
+    title = fields.pop("title", "") or fields.pop("subject", "") or sections[0]
     return assemble(
         blocks.text,
         blocks.headings,
@@ -311,11 +312,6 @@ class _Tree(nodes.document):  # type: ignore[misc]
         """Links need ids."""
 
     note_explicit_target = note_implicit_target
-
-
-def _title(tree: nodes.document) -> str:
-    section = next((child for child in tree if isinstance(child, nodes.section)), None)
-    return section[0].astext() if section is not None and len(section) else ""
 
 
 def _fields(tree: nodes.document) -> dict[str, str]:
@@ -399,7 +395,8 @@ class _Conversion:
                 element.set("level", str(depth))
             children = node.children
             if isinstance(node, nodes.system_message):  # markup that docutils could not parse
-                children = [child for child in children if node["level"] > 2 and _is_lost_text(child)]
+                lost = (child for child in children if isinstance(child, nodes.literal_block) and node["level"] > 2)
+                children = [child for child in lost if not child.astext().startswith(".. |")]
             todo.extend((child, element, depth) for child in reversed(children))
 
     def _words(self, leaf: nodes.Node) -> str:
@@ -437,10 +434,6 @@ class _Conversion:
         name = reference.get("refname", "")
         known = self._tree.substitution_defs
         return known.get(name) or known.get(self._tree.substitution_names.get(name.lower(), ""))
-
-
-def _is_lost_text(child: nodes.Node) -> bool:
-    return isinstance(child, nodes.literal_block) and not child.astext().startswith(".. |")
 
 
 def _tag(node: nodes.Node) -> str:
