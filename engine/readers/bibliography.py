@@ -148,7 +148,7 @@ def _fields(values: list[_Field]) -> Iterator[_Field]:
         yield "date", date_of_parts(*parts)
     for name, value in values:
         if name in ("author", "editor"):
-            for person in _between(value, "and"):
+            for person in _people(value):
                 is_whole = person.startswith("{") and _closing(person, 1) == len(person) - 1
                 if person != "others":
                     yield ("CN" if is_whole and name == "author" else name), _shown(person)
@@ -162,11 +162,11 @@ def _shown(value: str) -> str:
     return plain(value) if _SPECIAL.search(value) else value
 
 
-def _between(names: str, border: str) -> list[str]:
-    """The names between words that stand outside of braces."""
+def _people(names: str) -> list[str]:
+    """The names between words "and" that stand outside of braces."""
     found, depth = [[""]], 0
     for word in names.split():
-        if word.lower() == border and depth == 0:
+        if word.lower() == "and" and depth == 0:
             found.append([])
         else:
             found[-1].append(word)

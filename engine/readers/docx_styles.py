@@ -34,43 +34,32 @@ def is_on(element: _Element, path: str) -> bool | None:
     return None if value is None else value not in ("0", "false", "off")
 
 
-@dataclass(frozen=True, slots=True)
-class _Style:
-    name: str  # in lower case
-    based_on: str
-    level: int | None
-    num_id: str | None
-    num_level: int | None
-    meaning: str | None  # of the type of its text: "raised", "hidden", "deleted", "" or None where it is not given
-    align: str | None
-    is_bold: bool | None
-    is_title: bool | None
-
-
 class Styles:
     """The styles of a document by their ids; time is linear in their number."""
 
     def __init__(self, root: _Element | None) -> None:
-        self._styles: dict[str, _Style] = {}
+        self._styles: dict[str, dict[str, Any]] = {}  # a value is None where it is not given
         for style in root.iterchildren(qn("style")) if root is not None else ():
             name, level = (value_of(style, "name") or "").lower(), outline_level(style)
-            self._styles[style.get(qn("styleId"), "")] = _Style(
-                name,
-                value_of(style, "basedOn") or "",
-                _level_by_name(name) if level is None else level,
-                *number_of(style),
-                _meaning(style),
-                value_of(style, "pPr/jc"),
-                is_on(style, "rPr/b"),
-                True if name == "title" else False if "sub" in name or _level_by_name(name) is not None else None,
-            )
+            num_id, num_level = number_of(style)
+            is_other = "sub" in name or _level_by_name(name) is not None
+            self._styles[style.get(qn("styleId"), "")] = {
+                "name": name,
+                "based_on": value_of(style, "basedOn") or "",
+                "level": _level_by_name(name) if level is None else level,
+                "num_id": num_id,
+                "num_level": num_level,
+                "meaning": _meaning(style),
+                "align": value_of(style, "pPr/jc"),
+                "is_bold": is_on(style, "rPr/b"),
+                "is_title": name == "title" or (False if is_other else None),
+            }
         self._known: dict[tuple[str, str], Any] = {}
-        self._have_meaning = any(style.meaning for style in self._styles.values())
+        self._have_meaning = any(style["meaning"] for style in self._styles.values())
 
     def name(self, style_id: str) -> str:
         """The name of a style, in lower case; its id where there is no such style."""
-        style = self._styles.get(style_id)
-        return style.name if style is not None else style_id.lower()
+        return str(self._styles.get(style_id, {"name": style_id.lower()})["name"])
 
     def level(self, style_id: str) -> int | None:
         """Outline level of a style or of the nearest style that it is based on, from 0."""
@@ -106,8 +95,8 @@ class Styles:
         while value is None and style_id in self._styles and (name, style_id) not in self._known:
             self._known[name, style_id] = None
             chain.append((name, style_id))
-            value = getattr(self._styles[style_id], name)
-            style_id = self._styles[style_id].based_on
+            value = self._styles[style_id][name]
+            style_id = self._styles[style_id]["based_on"]
         value = self._known.get((name, style_id)) if value is None else value
         self._known.update(dict.fromkeys(chain, value))
         return value

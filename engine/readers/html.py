@@ -270,8 +270,9 @@ def add_page(
     notes: list[Element] = []
     if main is not root:
         tags = ("section", "div", "aside", "ol", "footer", "p")
-        patterns = {"aside": _ASIDE, "p": _ASIDE}
-        outside = (one for one in root.iter(*tags) if patterns.get(one.tag, _NOTES).search(_kinds(one)))
+        outside = (
+            one for one in root.iter(*tags) if (_ASIDE if one.tag in ("aside", "p") else _NOTES).search(_kinds(one))
+        )
         notes = [one for one in outside if not {main, *notes} & {one, *one.iterancestors()} and main not in one.iter()]
         frame = [main, *notes, *root.iter("head", "script", "style", "template")]
         markup.leave_outside(root, frame, reasons.PAGE_FRAME, blocks)
@@ -492,11 +493,8 @@ _MOST_ASKED = 20  # times the letters of the page: lists inside of lists
 def _remove_link_lists(root: Element, blocks: Blocks, most: float) -> int:
     """Remove lists that are mostly short links, unless they are over a share of the page; returns their number."""
     found: dict[Element, int] = {}
-    silent, hidden = set[Element](), set[Element]()  # parts without letters of their own, and what is inside of them
-    for part in root.iter(*_SILENT_TAGS):
-        if part not in hidden:
-            silent.add(part)
-            hidden.update(part.iter())
+    parts = root.iter(*_SILENT_TAGS)  # without letters of their own
+    silent = {part for part in parts if next(part.iterancestors(*_SILENT_TAGS), None) is None}
 
     def n_letters(element: Element) -> int:
         texts = [element, *filter(silent.__contains__, element.iter(*_SILENT_TAGS))]
@@ -505,7 +503,7 @@ def _remove_link_lists(root: Element, blocks: Blocks, most: float) -> int:
 
     n_page = n_asked = 0
     for element in root.iter(*_LISTS):
-        links = [one for one in element.iter("a") if one not in hidden or element in hidden]
+        links = [*element.iter("a")]
         n_asked += len(links)
         if len(links) < _least_links(element) or not found.keys().isdisjoint(element.iterancestors()):
             continue

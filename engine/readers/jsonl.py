@@ -556,9 +556,7 @@ def _flatten(prefix: str, value: object, flat: dict[str, MetadataValue]) -> None
 
 
 def _checked(key: str, value: object) -> MetadataValue:
-    if isinstance(value, list):
-        return [_checked_scalar(key, item) for item in value]
-    return _checked_scalar(key, value)
+    return [_checked_scalar(key, one) for one in value] if isinstance(value, list) else _checked_scalar(key, value)
 
 
 def _checked_scalar(key: str, value: object) -> str | int | float | bool | None:
