@@ -64,7 +64,7 @@ def module_name(file: Path) -> str:
 
 @pytest.mark.parametrize(
     ("packages", "max_lines", "max_files"),
-    [(PRODUCT, 54_170, 190), (("benchmarks",), 12_000, 73)],
+    [(PRODUCT, 54_160, 190), (("benchmarks",), 12_000, 73)],
     ids=["product", "benchmarks"],
 )
 def test_the_code_stays_within_its_budget(packages: tuple[str, ...], max_lines: int, max_files: int) -> None:

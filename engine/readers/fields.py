@@ -180,12 +180,10 @@ def fields_of_page(root: _Element) -> dict[str, MetadataValue]:
             found.setdefault(_META_FIELDS.get(name, name), []).append(content)
     metadata: dict[str, MetadataValue] = {}
     metadata |= dated((found.pop("date", None) or [*map(str, declared(root, "datePublished")), ""])[0])
-    if "authors" not in found and (names := _declared_authors(root)):
-        found["authors"] = names
-    if len(found.get("authors", ())) == 1:
-        found["authors"] = split_names(found["authors"][0])
-    if "authors" in found:
-        found["authors"] = [*dict.fromkeys(name.strip(" ;,") for name in found["authors"])]
+    authors = found.get("authors") or _declared_authors(root)
+    authors = split_names(authors[0]) if len(authors) == 1 else authors
+    if authors:
+        found["authors"] = [*dict.fromkeys(name.strip(" ;,") for name in authors)]
     for field, values in found.items():
         metadata[field] = list(values) if field == "authors" or len(values) > 1 else typed_scalar(values[0])
     if language := root.get("lang"):

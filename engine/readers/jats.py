@@ -28,8 +28,7 @@ _HEADED = _BOOK_PARTS | frozenset([
     "sec", "app", "app-group", "abstract", "trans-abstract", "ack", "boxed-text", "fn-group", "glossary", "notes",
     "bio", "ref-list",
 ])  # fmt: skip
-_NOTATIONS = ("math", "tex-math", "textual-form", "preformat", "graphic", "inline-graphic", "media")
-_CITED = frozenset(["element-citation", "mixed-citation", "nlm-citation", "citation", "related-article"])
+_NOTATIONS = ("math", "tex-math", "textual-form", "preformat")
 _PROSE = {"ref-list": ("{*}p", "{*}note"), "ref": ("{*}note",)}  # what is said beside references
 _PARTS = ("front-matter", "body", "book-body", "book-part", "floats-group", "floats-wrap", "back", "book-back")
 _METAS = ("{*}front/{*}article-meta", "{*}book-part-meta", "{*}book-meta", ".//{*}article-meta")
@@ -142,7 +141,7 @@ def _preferred(alternatives: Element) -> Element:
     children = list(alternatives.iterchildren("*"))
     by_tag = {local_name(child): child for child in reversed(children)}
     with_text = next((child for child in children if markup.n_words(child)), children[0])
-    known = next((by_tag[tag] for tag in _NOTATIONS[:4] if tag in by_tag), None)
+    known = next((by_tag[tag] for tag in _NOTATIONS if tag in by_tag), None)
     return with_text if known is None else known
 
 

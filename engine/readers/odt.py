@@ -264,9 +264,7 @@ def _left_out(element: Element, tag: str) -> str | None:
 
 
 def _heading(element: Element, tag: str) -> HeadingMark | None:
-    if tag != "h":
-        return None
-    return HeadingMark(_level_of(element), element.get(markup.LABEL) or "")
+    return HeadingMark(_level_of(element), element.get(markup.LABEL) or "") if tag == "h" else None
 
 
 def _level_of(heading: Element) -> int:

@@ -342,11 +342,6 @@ class _Bibliography:
     def _below(self, paths: Iterable[str]) -> list[Element]:
         return [element for path in paths for element in self._data.iterfind(f".//{{*}}{path}")]
 
-    def _first(self, *paths: str) -> str:
-        """The words of the first element on one of the paths that has some."""
-        found = (words(element) for path in paths for element in self._data.iterfind(f"{{*}}{path}"))
-        return next(filter(None, found), "")
-
     def title(self) -> str:
         """The title in the language of the document; each B542 follows the code of its language."""
         language = self.root.get("lang")
@@ -370,7 +365,8 @@ class _Bibliography:
     def date(self) -> str:
         own = self.root.get("date-publ") or self.root.get("date")
         dates = (date for element in self._all("B140") for date in element.iter("{*}date", "{*}DATE"))
-        of_id = self._first("publication-reference//{*}date", "document-id/{*}document-date", "document-id/{*}date")
+        paths = ("publication-reference//{*}date", "document-id/{*}document-date", "document-id/{*}date")
+        of_id = next(filter(None, (words(one) for path in paths for one in self._data.iterfind(f"{{*}}{path}"))), "")
         return own or of_id or words(next(dates, None))
 
     def filed(self) -> str:
