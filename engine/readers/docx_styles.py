@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 from lxml import etree
@@ -15,23 +16,25 @@ from engine.text.headings import numeral
 
 _Element: TypeAlias = Any
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_OFF = frozenset(["0", "false", "off"])
 
 
-def qn(name: str) -> str:
-    """The tag of an element or an attribute of WordprocessingML."""
-    return f"{_W}{name}"
+@cache
+def qn(path: str) -> str:
+    """The tag of an element or an attribute of WordprocessingML, or a path of tags."""
+    return "/".join(f"{_W}{name}" for name in path.split("/"))
 
 
 def value_of(element: _Element, path: str) -> str | None:
     """The value of the element on a path such as "pPr/jc"; "" where it has none, None where there is no element."""
-    child = element.find("/".join(map(qn, path.split("/"))))
+    child = element.find(qn(path))
     return None if child is None else str(child.get(qn("val"), ""))
 
 
 def is_on(element: _Element, path: str) -> bool | None:
     """Whether a switch such as "rPr/b" is on; None where it is not there."""
     value = value_of(element, path)
-    return None if value is None else value not in ("0", "false", "off")
+    return None if value is None else value not in _OFF
 
 
 class Styles:
@@ -104,10 +107,11 @@ class Styles:
 
 def _meaning(element: _Element) -> str | None:
     """What the type of a run or a style itself means; None where nothing is given."""
-    if element.find(qn("rPr")) is None:
-        return None
-    hidden, *struck = (is_on(element, f"rPr/{name}") for name in ("vanish", "strike", "dstrike"))
-    align, position = value_of(element, "rPr/vertAlign"), value_of(element, "rPr/position") or ""
+    properties = element.find(qn("rPr"))
+    given = {} if properties is None else {part.tag: part.get(qn("val"), "") for part in properties}
+    switches = (given.get(qn(name)) for name in ("vanish", "strike", "dstrike"))
+    hidden, *struck = (None if value is None else value not in _OFF for value in switches)
+    align, position = given.get(qn("vertAlign")), given.get(qn("position"), "")
     if hidden or any(struck):
         return "hidden" if hidden else "deleted"
     if align == "superscript" or (position.isdecimal() and position != "0"):
